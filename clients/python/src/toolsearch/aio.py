@@ -1,0 +1,210 @@
+"""The client, asynchronous. `client.py` has its twin."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import grpc
+
+from toolsearch import _calls, _channel
+from toolsearch import types as t
+from toolsearch._calls import Call, Definition, Page
+from toolsearch._session import Session, reconnect_delays
+from toolsearch.errors import Unavailable, from_rpc_error
+from toolsearch.v1.catalog_service_pb2_grpc import CatalogServiceStub
+from toolsearch.v1.search_service_pb2_grpc import ToolSearchServiceStub
+
+Result = TypeVar("Result")
+
+
+class AsyncClient:
+    """A connection to toolsearch, for one catalog. To be used on one event loop.
+
+    ```python
+    async with AsyncClient("localhost:50051") as client:
+        await client.sync_server("github", tools)
+        result = await client.search("open a bug report")
+        for match in result.matches:
+            print(match.name, match.reason)
+    ```
+
+    Reads see this client's own writes (`min_revision=0` turns that off for a call) and are retried when a replica goes away;
+    writes are not retried. `timeout` is in seconds and covers retries. Every method raises ToolSearchError.
+    """
+
+    def __init__(
+        self,
+        target: str = "localhost:50051",
+        *,
+        catalog: str = "default",
+        tenant: str | None = None,
+        timeout: float = 10.0,
+    ) -> None:
+        self.target = target
+        self.catalog = catalog
+        self._timeout = timeout
+        self._metadata = _channel.metadata(tenant)
+        self._session = Session(catalog)
+        self._channel = grpc.aio.insecure_channel(target, options=_channel.OPTIONS)
+        self._stubs: dict[str, Any] = {
+            _calls.SEARCH: ToolSearchServiceStub(self._channel),
+            _calls.CATALOG: CatalogServiceStub(self._channel),
+        }
+
+    async def close(self) -> None:
+        await self._channel.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    # Reading
+
+    async def search(
+        self,
+        query: str | Sequence[str],
+        *,
+        limit: int = 5,
+        strategy: t.Strategy | str = t.Strategy.AUTO,
+        filter: t.Filter | None = None,  # noqa: A002 the word of the contract
+        detail: t.Detail | str = t.Detail.SUMMARY,
+        min_revision: int | None = None,
+        explain: bool = False,
+        fields: Sequence[t.SearchField | str] = (),
+        case_sensitive: bool = False,
+        min_relevance: float = 0.0,
+        timeout: float | None = None,
+    ) -> t.SearchResult:
+        """The entries that fit the words of a task, a name or a pattern, best first. Several phrasings give one list."""
+        call = _calls.search(
+            self._session.reading(min_revision),
+            query,
+            limit=limit,
+            strategy=strategy,
+            filter=filter,
+            detail=detail,
+            explain=explain,
+            fields=fields,
+            case_sensitive=case_sensitive,
+            min_relevance=min_relevance,
+        )
+        return await self._run(call, timeout)
+
+    def list_tools(
+        self,
+        filter: t.Filter | None = None,  # noqa: A002
+        *,
+        detail: t.Detail | str = t.Detail.SUMMARY,
+        page_size: int = 0,
+        min_revision: int | None = None,
+        timeout: float | None = None,
+    ) -> AsyncIterator[t.Entry]:
+        """All entries by canonical name, fetched a page at a time; `timeout` is for each page."""
+        reading = self._session.reading(min_revision)
+        return self._pages(lambda token: _calls.list_tools(reading, filter, detail, page_size, token), timeout)
+
+    def list_namespaces(
+        self, parent: str = "", *, page_size: int = 0, min_revision: int | None = None, timeout: float | None = None
+    ) -> AsyncIterator[t.Namespace]:
+        """The namespaces of canonical names, with counts."""
+        reading = self._session.reading(min_revision)
+        return self._pages(lambda token: _calls.list_namespaces(reading, parent, page_size, token), timeout)
+
+    async def get_tools(
+        self,
+        names: Sequence[str],
+        *,
+        detail: t.Detail | str = t.Detail.FULL,
+        min_revision: int | None = None,
+        timeout: float | None = None,
+    ) -> t.GetResult:
+        """Entries in full by canonical name or alias, in the order asked for; those that do not exist are in `missing`."""
+        return await self._run(_calls.get_tools(self._session.reading(min_revision), names, detail), timeout)
+
+    async def watch(self, start: t.Version | None = None) -> AsyncIterator[t.WatchEvent]:
+        """What changes in the catalog, after `start` or from now on, for ever: a lost connection is taken up again."""
+        delays = reconnect_delays()
+        while True:
+            call = _calls.watch(self.catalog, start)
+            try:
+                async for response in self._stubs[call.service].WatchCatalog(call.request, metadata=self._metadata):
+                    event = call.result(response)
+                    start = event.version
+                    delays = reconnect_delays()
+                    yield event
+                    if event.kind is t.WatchKind.DELETED:
+                        return
+            except grpc.RpcError as error:
+                failure = from_rpc_error(error, self.target)
+                if not isinstance(failure, Unavailable) or start is None:
+                    raise failure from None
+            await asyncio.sleep(next(delays))
+
+    # Writing
+
+    async def apply_changes(
+        self,
+        upserts: Iterable[t.EntryInput | Definition] = (),
+        deletes: Iterable[str] = (),
+        *,
+        expected_revision: int | None = None,
+        timeout: float | None = None,
+    ) -> t.WriteResult:
+        """Add or replace entries, and delete others by canonical name or alias."""
+        return await self._run(_calls.apply_changes(self.catalog, upserts, deletes, expected_revision), timeout)
+
+    async def sync_server(
+        self,
+        server: str,
+        tools: Iterable[t.EntryInput | Definition],
+        *,
+        expected_revision: int | None = None,
+        timeout: float | None = None,
+    ) -> t.WriteResult:
+        """Say what one server offers now, as MCP tool JSON: what it no longer offers is deleted."""
+        return await self._run(_calls.sync_server(self.catalog, server, tools, expected_revision), timeout)
+
+    async def delete_server(
+        self, server: str, *, expected_revision: int | None = None, timeout: float | None = None
+    ) -> t.WriteResult:
+        """Delete everything that came from one server."""
+        return await self._run(_calls.delete_server(self.catalog, server, expected_revision), timeout)
+
+    async def get_catalog(self, *, timeout: float | None = None) -> t.CatalogInfo:
+        """Counts, version and token totals."""
+        return await self._run(_calls.get_catalog(self.catalog), timeout)
+
+    def list_catalogs(self, *, page_size: int = 0, timeout: float | None = None) -> AsyncIterator[t.CatalogListing]:
+        """The tenant's catalogs by name."""
+        return self._pages(lambda token: _calls.list_catalogs(page_size, token), timeout)
+
+    async def delete_catalog(self, *, expected_revision: int | None = None, timeout: float | None = None) -> None:
+        """Delete the catalog with everything in it."""
+        await self._run(_calls.delete_catalog(self.catalog, expected_revision), timeout)
+
+    # Running calls
+
+    async def _run(self, call: Call[Result], timeout: float | None) -> Result:
+        method = getattr(self._stubs[call.service], call.method)
+        try:
+            response = await method(
+                call.request, timeout=self._timeout if timeout is None else timeout, metadata=self._metadata
+            )
+        except grpc.RpcError as error:
+            raise from_rpc_error(error, self.target) from None
+        return self._session.noted(call.result(response))
+
+    async def _pages(self, call: Callable[[str], Call[Page[Result]]], timeout: float | None) -> AsyncIterator[Result]:
+        token = ""
+        while True:
+            page = await self._run(call(token), timeout)
+            for item in page.items:
+                yield item
+            token = page.next_token
+            if not token:
+                return

@@ -1,0 +1,148 @@
+"""toolsearch, the command: search and feed catalogs from a terminal or a script."""
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+
+from toolsearch import types as t
+from toolsearch.cli import commands
+from toolsearch.cli.files import FileError
+from toolsearch.cli.output import Output
+from toolsearch.client import Client
+from toolsearch.errors import ToolSearchError
+
+DESCRIPTION = "Find tools for AI agents, and say which tools there are."
+
+EPILOG = """\
+examples:
+  toolsearch search open a bug report
+  toolsearch search --strategy regex '^github\\..*issue'
+  toolsearch search --server 'git*' --read-only who changed this file
+  toolsearch describe github.open_issue
+  toolsearch load tools.jsonl --server github
+  toolsearch --json catalog
+
+environment: TOOLSEARCH_TARGET, TOOLSEARCH_TENANT, TOOLSEARCH_CATALOG give the defaults; NO_COLOR turns colours off
+exit codes: 0 done, 1 refused or failed, 2 wrong usage
+"""
+
+FILES_HELP = """\
+A FILE is an MCP tools/list result, a JSON array of tools, or JSON lines, one tool a line; each tool may say its "server".
+"-" is standard input.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    sys.exit(run(sys.argv[1:] if argv is None else argv, os.environ))
+
+
+def run(argv: Sequence[str], environment: Mapping[str, str]) -> int:
+    arguments = _parser(environment).parse_args(argv)
+    timeout = 10.0 if arguments.timeout is None else arguments.timeout
+    try:
+        with Client(arguments.target, catalog=arguments.catalog, tenant=arguments.tenant, timeout=timeout) as client:
+            command: commands.Command = arguments.run
+            return command(client, arguments, Output())
+    except (ToolSearchError, FileError) as error:
+        sys.stderr.write(f"toolsearch: {error}\n")
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # the reader of our output went away, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="toolsearch", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    _add_common(
+        parser,
+        target=environment.get("TOOLSEARCH_TARGET", "localhost:50051"),
+        tenant=environment.get("TOOLSEARCH_TENANT"),
+        catalog=environment.get("TOOLSEARCH_CATALOG", "default"),
+        json=False,
+        timeout=None,
+    )
+    subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, run: commands.Command, text: str, epilog: str = "") -> argparse.ArgumentParser:
+        added = subparsers.add_parser(
+            name,
+            help=text,
+            description=text[0].upper() + text[1:] + ".",
+            epilog=epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        _add_common(added)
+        added.set_defaults(run=run)
+        return added
+
+    search = command("search", commands.search, "find the entries that fit a task, a name or a pattern, best first")
+    search.add_argument("query", nargs="+", help="what to look for; several words are one query")
+    search.add_argument("--also", action="append", default=[], metavar="QUERY", help="another phrasing of the same")
+    search.add_argument("--limit", "-n", type=int, default=5, help="how many to show (default 5, at most 100)")
+    search.add_argument("--strategy", choices=[each.value for each in t.Strategy if each.name != "UNKNOWN"], default="auto")
+    search.add_argument("--field", action="append", default=[], choices=list(t.SearchField), help="where a regex is matched")
+    search.add_argument("--case-sensitive", action="store_true", help="for a regex: mind upper and lower case")
+    search.add_argument("--min-relevance", type=float, default=0.0, metavar="0..1", help="leave out what is less relevant")
+    search.add_argument("--explain", action="store_true", help="show the parts of each score")
+    _add_filter(search)
+
+    listing = command("list", commands.list_tools, "list all entries by name")
+    _add_filter(listing)
+
+    tree = command("namespaces", commands.namespaces, "show the namespaces and how many entries they hold")
+    tree.add_argument("parent", nargs="?", default="", help="only what is below this one")
+
+    describe = command("describe", commands.describe, "show entries in full")
+    describe.add_argument("names", nargs="+", metavar="NAME", help="canonical name or alias")
+
+    load = command("load", commands.load, "add or replace the tools in files; nothing is deleted", FILES_HELP)
+    load.add_argument("files", nargs="+", metavar="FILE")
+    load.add_argument("--server", help="the server of all tools in the files, whatever they say")
+
+    sync = command("sync", commands.sync, "make a file all that one server offers; what is not in it is deleted", FILES_HELP)
+    sync.add_argument("--server", required=True)
+    sync.add_argument("file", metavar="FILE")
+
+    delete_server = command("delete-server", commands.delete_server, "delete everything that came from one server")
+    delete_server.add_argument("server")
+
+    command("catalog", commands.catalog, "show what is in the catalog: counts, revision, tokens")
+    command("catalogs", commands.catalogs, "list the tenant's catalogs")
+    delete_catalog = command("delete-catalog", commands.delete_catalog, "delete the catalog with everything in it")
+    delete_catalog.add_argument("--yes", action="store_true", help="do it")
+    command("watch", commands.watch, "show changes as they happen, until interrupted")
+    return parser
+
+
+def _add_common(parser: argparse.ArgumentParser, **defaults: object) -> None:
+    """The options that stand before or after the command; the later one counts."""
+
+    def default(name: str) -> object:
+        return defaults.get(name, argparse.SUPPRESS)
+
+    group = parser.add_argument_group("connection and output")
+    group.add_argument(
+        "--target", default=default("target"), metavar="HOST:PORT", help="where the service is (localhost:50051)"
+    )
+    group.add_argument("--tenant", default=default("tenant"), help="whose catalogs, on a server without credentials")
+    group.add_argument("--catalog", default=default("catalog"), help="which catalog (default)")
+    group.add_argument("--json", action="store_true", default=default("json"), help="print JSON")
+    group.add_argument("--timeout", type=float, default=default("timeout"), metavar="S", help="seconds to wait for an answer")
+
+
+def _add_filter(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("filter: only entries for which all of these hold")
+    group.add_argument("--server", action="append", default=[], metavar="GLOB", help="from one of these servers")
+    group.add_argument("--namespace", action="append", default=[], metavar="NS", help="in or below one of these namespaces")
+    group.add_argument("--tag", action="append", default=[], help="with one of these tags")
+    group.add_argument("--kind", action="append", default=[], choices=[kind.value for kind in t.Kind if kind.name != "UNKNOWN"])
+    group.add_argument("--capability", action="append", default=[], help="with all of these capabilities")
+    group.add_argument("--read-only", action=argparse.BooleanOptionalAction, default=None, help="that only read")
+    group.add_argument("--destructive", action=argparse.BooleanOptionalAction, default=None, help="that may destroy")
+    group.add_argument("--exclude", action="append", default=[], metavar="NAME", help="but not these")
+    group.add_argument("--full", action="store_true", help="show whole definitions")

@@ -1,0 +1,224 @@
+"""One catalog in memory: its entries, and an immutable view of them that is searched.
+
+Entries are ahead of the view: a change is known at once, and becomes searchable when the applier has indexed it together with
+whatever else came meanwhile. Searches only ever see whole views.
+"""
+
+import asyncio
+import functools
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import structlog
+
+from toolsearch_server import ranking
+from toolsearch_server.bm25 import Bm25Index
+from toolsearch_server.changes import Change, Entries, Version
+from toolsearch_server.document import Document, analyse
+from toolsearch_server.entry import Entry, EntryKey
+from toolsearch_server.errors import RevisionNotReached
+from toolsearch_server.limits import Limits
+from toolsearch_server.names import NameIndex
+from toolsearch_server.ranking import Indexes, Query, Ranking
+from toolsearch_server.selection import NO_FILTER, Filter, Selection, required_facets
+
+RECENT_CHANGES = 256
+MAX_HOLE_SHARE = 0.5
+SEARCH_OFF_LOOP_ENTRIES = 20_000
+"""From this size on a search takes long enough to be worth a thread."""
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class View:
+    """Everything a search needs, at one version. Immutable; `after` gives the next one."""
+
+    entries: Entries
+    slots: dict[EntryKey, int]
+    documents: list[Document | None]
+    bm25: Bm25Index
+
+    @classmethod
+    def of(cls, entries: Entries) -> "View":
+        slots = {key: slot for slot, key in enumerate(entries.by_key)}
+        documents: list[Document | None] = []
+        postings = []
+        for slot, entry in enumerate(entries.by_key.values()):
+            document, words = analyse(entry)
+            documents.append(document)
+            postings.append((slot, words, document.facets))
+        return cls(entries, slots, documents, Bm25Index.build(postings))
+
+    def after(self, change: Change, entries: Entries) -> "View":
+        """The view once `change`, which led to `entries`, is indexed. Done once: it moves the index on."""
+        slots, documents = dict(self.slots), list(self.documents)
+        removed = [slots.pop(key) for key in (*change.deletes, *(entry.key for entry in change.upserts)) if key in slots]
+        for slot in removed:
+            documents[slot] = None
+        added = []
+        for entry in change.upserts:
+            document, words = analyse(entry)
+            slots[entry.key] = len(documents)
+            added.append((len(documents), words, document.facets))
+            documents.append(document)
+        bm25 = self.bm25.changed(removed=removed, added=added)
+        if bm25.worn or len(documents) - len(slots) > MAX_HOLE_SHARE * len(documents):
+            return View.of(entries)
+        return View(entries, slots, documents, bm25)
+
+    @property
+    def version(self) -> Version:
+        return self.entries.version
+
+    @functools.cached_property
+    def indexes(self) -> Indexes:
+        named = ((slot, document.entry) for slot, document in enumerate(self.documents) if document is not None)
+        return Indexes(self.bm25, NameIndex(named), self.documents)
+
+    @functools.cached_property
+    def servers(self) -> Counter[str]:
+        return Counter(entry.server for entry in self.entries.by_key.values())
+
+    @functools.cached_property
+    def by_name(self) -> list[Entry]:
+        """All entries in the order of their canonical names."""
+        return [entry for _, entry in sorted(self.entries.by_name.items())]
+
+    @functools.cached_property
+    def namespaces(self) -> Counter[str]:
+        return Counter(entry.namespace for entry in self.entries.by_key.values())
+
+    def search(self, query: Query, limits: Limits) -> Ranking:
+        return ranking.search(self.indexes, query, selection=self.selection(query.filter), limits=limits)
+
+    def entry(self, slot: int) -> Entry:
+        return self.indexes.document(slot).entry
+
+    def selection(self, wanted: Filter) -> Selection:
+        if wanted == NO_FILTER:
+            return Selection()
+        excluded = (self.entries.find(name) for name in wanted.excluded_names)
+        return Selection(
+            required_facets(wanted, self.servers),
+            frozenset(self.slots[entry.key] for entry in excluded if entry is not None),
+        )
+
+    def select(self, wanted: Filter) -> Sequence[Entry]:
+        """The entries that a filter admits, in the order of their canonical names."""
+        if wanted == NO_FILTER:
+            return self.by_name
+        selection = self.selection(wanted)
+        return [entry for entry in self.by_name if self._admits(selection, entry)]
+
+    def _admits(self, selection: Selection, entry: Entry) -> bool:
+        slot = self.slots[entry.key]
+        return selection.admits(slot, self.indexes.document(slot).facets)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedNames:
+    """What a change did, by canonical name: what watchers are told."""
+
+    version: Version
+    upserted: tuple[str, ...]
+    gone: tuple[str, ...]
+
+    @classmethod
+    def of(cls, change: Change, version: Version) -> "ChangedNames":
+        return cls(version, tuple(entry.name for entry in change.upserts), change.gone_names)
+
+
+class Catalog:
+    """A loaded catalog: its newest entries, its view, and the task that moves the view on.
+
+    `receive` and everything else but building views runs on the event loop.
+    """
+
+    def __init__(self, view: View, *, limits: Limits) -> None:
+        self.entries = view.entries
+        self.view = view
+        self.write_lock = asyncio.Lock()
+        self.recent: deque[ChangedNames] = deque(maxlen=RECENT_CHANGES)
+        self.deleted = False
+        self._limits = limits
+        self._pending: dict[EntryKey, Entry | None] = {}
+        self._applier: asyncio.Task[None] | None = None
+        self._progress = asyncio.Event()
+
+    @classmethod
+    async def load(cls, entries: Entries, *, limits: Limits) -> "Catalog":
+        return cls(await asyncio.to_thread(View.of, entries), limits=limits)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a write or an indexing is under way, so that it must stay in memory."""
+        return self.write_lock.locked() or self._applier is not None
+
+    def receive(self, change: Change, version: Version) -> None:
+        """Take in the change that leads to `version`. It will be searchable soon."""
+        self.entries = self.entries.after(change, version)
+        self._pending.update(dict.fromkeys(change.deletes))
+        self._pending.update((entry.key, entry) for entry in change.upserts)
+        self.recent.append(ChangedNames.of(change, version))
+        if self._applier is None:
+            self._applier = asyncio.create_task(self._apply())
+        self._wake()
+
+    def mark_deleted(self) -> None:
+        self.deleted = True
+        self._wake()
+
+    async def _apply(self) -> None:
+        """Index what is pending until nothing is. Each round takes all that has come, so bursts cost few commits."""
+        try:
+            while self._pending:
+                pending, self._pending = self._pending, {}
+                self.view = await asyncio.to_thread(_next_view, self.view, pending, self.entries)
+                self._wake()
+        finally:
+            self._applier = None
+
+    def _wake(self) -> None:
+        self._progress.set()
+        self._progress = asyncio.Event()
+
+    async def changed(self) -> None:
+        """Wait until entries or view are new, or the catalog is deleted."""
+        await self._progress.wait()
+
+    async def reach(self, revision: int, *, timeout: float) -> View:
+        """The view, once it is at `revision` or later."""
+        try:
+            async with asyncio.timeout(timeout):
+                while self.view.version.revision < revision and not self.deleted:
+                    await self.changed()
+        except TimeoutError:
+            raise RevisionNotReached(wanted=revision, actual=self.view.version.revision) from None
+        return self.view
+
+    async def search(self, view: View, query: Query) -> Ranking:
+        if len(view.slots) < SEARCH_OFF_LOOP_ENTRIES:
+            return view.search(query, self._limits)
+        return await asyncio.to_thread(view.search, query, self._limits)
+
+    def changes_since(self, revision: int) -> list[ChangedNames] | None:
+        """The changes after `revision`; None if they are not all remembered."""
+        missing = self.entries.version.revision - revision
+        if missing < 0 or missing > len(self.recent):
+            return None
+        return list(islice(self.recent, len(self.recent) - missing, None))
+
+
+def _next_view(view: View, pending: Mapping[EntryKey, Entry | None], entries: Entries) -> View:
+    change = Change(
+        upserts=tuple(entry for entry in pending.values() if entry is not None),
+        deletes=tuple(key for key, entry in pending.items() if entry is None),
+    )
+    try:
+        return view.after(change, entries)
+    except Exception:  # whatever is wrong with the index, the entries are intact
+        log.exception("indexing failed, building the index anew", revision=entries.version.revision)
+        return View.of(entries)

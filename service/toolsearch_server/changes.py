@@ -1,0 +1,166 @@
+"""Changes: what a write does to a catalog's entries. Pure functions; the store makes them durable, the view searchable."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from toolsearch_server import naming
+from toolsearch_server.entry import Draft, Entry, EntryKey, make_entry
+from toolsearch_server.errors import CatalogFull, DuplicateEntry
+from toolsearch_server.limits import Limits
+from toolsearch_server.naming import NameGroups, Names
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    epoch: str
+    revision: int
+
+
+NO_VERSION = Version("", 0)
+"""The version of a catalog that does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one write does: entries to put in place of those with the same key, and keys to delete.
+
+    `gone_names` are the canonical names that mean nothing any more: of deleted entries, and old names of renamed ones.
+    """
+
+    upserts: tuple[Entry, ...] = ()
+    deletes: tuple[EntryKey, ...] = ()
+    gone_names: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.upserts or self.deletes)
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """All entries of a catalog at one version, by identity and by name; immutable."""
+
+    version: Version
+    by_key: Mapping[EntryKey, Entry]
+    by_name: Mapping[str, Entry]
+    by_alias: Mapping[str, Entry]
+    groups: NameGroups
+
+    @classmethod
+    def of(cls, version: Version, entries: Iterable[Entry]) -> "Entries":
+        return NO_ENTRIES.after(Change(upserts=tuple(entries)), version)
+
+    def find(self, name: str) -> Entry | None:
+        """By canonical name or alias."""
+        return self.by_name.get(name) or self.by_alias.get(name)
+
+    def after(self, change: Change, version: Version) -> "Entries":
+        by_key, by_name, by_alias = dict(self.by_key), dict(self.by_name), dict(self.by_alias)
+        outdated = [by_key.pop(key) for key in change.deletes if key in by_key]
+        outdated += [by_key[entry.key] for entry in change.upserts if entry.key in by_key]
+        for entry in outdated:
+            del by_name[entry.name], by_alias[entry.alias]
+        for entry in change.upserts:
+            by_key[entry.key] = by_name[entry.name] = by_alias[entry.alias] = entry
+        groups = naming.regrouped(
+            self.groups,
+            removed=[(entry.key, entry.draft.namespace, entry.name) for entry in outdated],
+            added=[(entry.key, entry.draft.namespace, entry.name) for entry in change.upserts],
+        )
+        return Entries(version, by_key, by_name, by_alias, groups)
+
+
+NO_ENTRIES = Entries(NO_VERSION, {}, {}, {}, naming.NO_GROUPS)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A planned change, and what it means to the caller, by canonical name."""
+
+    change: Change
+    added: tuple[str, ...]
+    updated: tuple[str, ...]
+    deleted: tuple[str, ...]
+    unchanged: int
+    notices: "tuple[Notice, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """An entry whose name or alias carries a hash, and why."""
+
+    entry: Entry
+    explanation: str
+
+
+def plan_apply(current: Entries, upserts: Sequence[Draft], deletes: Iterable[str], limits: Limits) -> Outcome:
+    """Add or replace `upserts` and delete the entries named in `deletes`."""
+    _refuse_duplicates(upserts, field="upserts")
+    named = (current.find(name) for name in deletes)
+    gone = {entry.key: entry for entry in named if entry is not None}
+    for index, draft in enumerate(upserts):
+        if draft.key in gone:
+            raise DuplicateEntry(
+                f"upserts[{index}] is deleted by the same request", field="deletes", given=gone[draft.key].name
+            )
+    return _plan(current, upserts, tuple(gone), limits)
+
+
+def plan_sync(current: Entries, server: str, offered: Sequence[Draft], limits: Limits) -> Outcome:
+    """Make `offered` all that there is of `server`."""
+    _refuse_duplicates(offered, field="entries")
+    kept = {draft.key for draft in offered}
+    gone = tuple(key for key in current.by_key if key.server == server and key not in kept)
+    return _plan(current, offered, gone, limits)
+
+
+def _refuse_duplicates(drafts: Sequence[Draft], *, field: str) -> None:
+    seen: dict[EntryKey, int] = {}
+    for index, draft in enumerate(drafts):
+        first = seen.setdefault(draft.key, index)
+        if first != index:
+            raise DuplicateEntry(
+                f"{field}[{index}] is the same entry as {field}[{first}]: server {draft.server!r}, name {draft.local_name!r}",
+                field=f"{field}[{index}]",
+                given=draft.local_name,
+                allowed="each entry once",
+            )
+
+
+def _plan(current: Entries, drafts: Sequence[Draft], gone: tuple[EntryKey, ...], limits: Limits) -> Outcome:
+    known = current.by_key
+    different = [draft for draft in drafts if draft.key not in known or not draft.means(known[draft.key].draft)]
+    new = [draft.key for draft in different if draft.key not in known]
+    entries = len(known) + len(new) - len(gone)
+    if new and entries > limits.entries_per_catalog:
+        raise CatalogFull(entries=entries, allowed=limits.entries_per_catalog)
+
+    moved = [draft.key for draft in different if draft.key in known and known[draft.key].draft.namespace != draft.namespace]
+    names = naming.assign(
+        current.groups,
+        lambda key: (known[key].draft.namespace, Names(known[key].name, known[key].alias)),
+        removed=(*gone, *moved),
+        added={draft.key: draft.namespace for draft in different if draft.key not in known or draft.key in moved},
+    )
+    drafts_by_key = {draft.key: draft for draft in different}
+    touched = dict.fromkeys((*drafts_by_key, *names))
+    upserts: list[Entry] = []
+    for key in touched:
+        given = names.get(key) or Names(known[key].name, known[key].alias)
+        upserts.append(make_entry(drafts_by_key.get(key) or known[key].draft, name=given.name, alias=given.alias))
+    names_after = {entry.name for entry in upserts}
+    had = dict.fromkeys(known[key].name for key in (*gone, *touched) if key in known)
+    return Outcome(
+        change=Change(tuple(upserts), gone, tuple(name for name in had if name not in names_after)),
+        added=tuple(entry.name for entry in upserts if entry.key not in known),
+        updated=tuple(entry.name for entry in upserts if entry.key in known),
+        deleted=tuple(known[key].name for key in gone),
+        unchanged=len(drafts) - len(different),
+        notices=tuple(_notices(upserts)),
+    )
+
+
+def _notices(entries: Iterable[Entry]) -> Iterable[Notice]:
+    for entry in entries:
+        explanation = naming.explain(entry.draft.namespace, entry.local_name, Names(entry.name, entry.alias))
+        if explanation:
+            yield Notice(entry, explanation)

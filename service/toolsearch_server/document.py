@@ -1,0 +1,57 @@
+"""A document: what of an entry is searched, analysed once per change."""
+
+from dataclasses import dataclass
+
+from toolsearch_server import selection, text
+from toolsearch_server.entry import Entry
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Document:
+    """An entry with its stems by place. Each place is one string with a space around every stem: small, and quick to ask."""
+
+    entry: Entry
+    name_stems: str
+    description_stems: str
+    parameter_stems: str
+    facets: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """The words to index, by field, separated by spaces. Needed only while indexing."""
+
+    stems: str
+    words: str
+    name_stems: str
+    name_trigrams: str
+
+
+def analyse(entry: Entry) -> tuple[Document, Postings]:
+    name_words = text.words(entry.name)
+    if entry.draft.namespace != entry.server:
+        name_words += text.words(entry.server)
+    description_words = text.words(f"{entry.title}\n{' '.join((*entry.tags, *entry.capabilities))}\n{entry.description}")
+    parameter_words = text.words(entry.parameters)
+
+    name_stems = text.stems(name_words)
+    description_stems = text.stems(description_words)
+    parameter_stems = text.stems(parameter_words)
+    document = Document(
+        entry=entry,
+        name_stems=padded(name_stems),
+        description_stems=padded(description_stems),
+        parameter_stems=padded(parameter_stems),
+        facets=selection.facets(entry),
+    )
+    postings = Postings(
+        stems=" ".join((*name_stems, *description_stems, *parameter_stems)),
+        words=" ".join((*name_words, *description_words, *parameter_words)),
+        name_stems=" ".join(text.stems(text.words(entry.local_name))),
+        name_trigrams=" ".join(text.trigrams(name_words)),
+    )
+    return document, postings
+
+
+def padded(stems: list[str]) -> str:
+    return f" {' '.join(dict.fromkeys(stems))} "

@@ -1,0 +1,35 @@
+"""The HTTP port: /livez and /readyz for probes that do not speak gRPC."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+from toolsearch_server.config import Address
+
+
+def application(ready: Callable[[], bool]) -> Starlette:
+    async def livez(_: Request) -> PlainTextResponse:
+        return PlainTextResponse("ok\n")
+
+    async def readyz(_: Request) -> PlainTextResponse:
+        return PlainTextResponse("ok\n") if ready() else PlainTextResponse("not ready\n", status_code=503)
+
+    return Starlette(routes=[Route("/livez", livez), Route("/readyz", readyz)])
+
+
+class HttpServer(uvicorn.Server):
+    """uvicorn inside our event loop; signals are the program's."""
+
+    def __init__(self, app: Starlette, address: Address) -> None:
+        super().__init__(
+            uvicorn.Config(app, host=address.host, port=address.port, log_config=None, access_log=False, lifespan="off")
+        )
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield

@@ -1,0 +1,53 @@
+"""Every limit of the service, with its default. The errors they cause name them."""
+
+from dataclasses import dataclass
+
+KIB = 1024
+MIB = 1024 * KIB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    # Catalogs
+    entries_per_catalog: int = 100_000
+    log_changes: int = 1_000
+    """Changes kept per catalog for followers and watchers to catch up from..."""
+    log_bytes: int = 16 * MIB
+    """...while they are not more than this together."""
+
+    # Entries
+    definition_bytes: int = 256 * KIB
+    definition_depth: int = 64
+    name_length: int = 256
+    server_length: int = 128
+    namespace_length: int = 128
+    summary_length: int = 1_000
+    tag_length: int = 64
+    tags_per_entry: int = 64
+
+    # Names of tenants and catalogs
+    tenant_length: int = 128
+    catalog_length: int = 128
+
+    # Searches
+    query_length: int = 32_768
+    queries_per_request: int = 16
+    query_terms: int = 256
+    """Distinct words of one query that are ranked by; the rarest are kept."""
+    pattern_length: int = 500
+    pattern_memory: int = 1 * MIB
+    search_limit: int = 100
+    search_limit_default: int = 5
+    filter_values: int = 100
+
+    # Reads
+    page_size: int = 1_000
+    page_size_default: int = 100
+    page_bytes: int = 8 * MIB
+    names_per_get: int = 100
+
+    # Messages
+    request_bytes: int = 32 * MIB
+
+
+DEFAULT_LIMITS = Limits()

@@ -1,0 +1,193 @@
+"""Canonical names and aliases.
+
+A canonical name is namespace + "." + what the server calls the entry; an alias is the same in the characters that model
+providers accept. Both are unique in a catalog. Where two entries would get the same name, *all* of them carry a hash of their
+identity, so that no name ever silently comes to mean another entry, and so that the outcome depends only on which entries
+there are, not on the order in which they came.
+"""
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from toolsearch_server.entry import EntryKey
+
+ALIAS_LENGTH = 64
+HASH_DIGITS = 8
+HASH_LENGTH = len("_h") + HASH_DIGITS
+
+_NOT_CANONICAL = re.compile(r"[^\w.-]+")
+_EMPTY_PARTS = re.compile(r"\.{2,}")
+_NOT_ALIAS = re.compile(r"[^a-zA-Z0-9_-]")
+_ENDS_LIKE_HASHED = re.compile(r"_h(?:[0-9a-f]{8})+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    name: str
+    alias: str
+
+
+def plain_name(namespace: str, local_name: str) -> str:
+    """The canonical name if nobody else wants it."""
+    parts = (_canonical_part(part) for part in (namespace, local_name))
+    return ".".join(part for part in parts if part) or "_"
+
+
+def _canonical_part(text: str) -> str:
+    words = _NOT_CANONICAL.sub("_", unicodedata.normalize("NFC", text))
+    return _EMPTY_PARTS.sub(".", words).strip(".")
+
+
+def plain_alias(name: str) -> str:
+    """The alias if nobody else wants it. Of a name that an alias cannot show in full: its beginning and "~"."""
+    ascii_name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    alias = _NOT_ALIAS.sub("_", ascii_name)
+    lossy = not name.isascii() or len(name) > ALIAS_LENGTH
+    return alias[: ALIAS_LENGTH - HASH_LENGTH] + "~" if lossy else alias
+
+
+@dataclass(frozen=True, slots=True)
+class NameGroups:
+    """Which entries want which plain name and which plain alias."""
+
+    names: Mapping[str, frozenset[EntryKey]]
+    aliases: Mapping[str, frozenset[EntryKey]]
+
+
+NO_GROUPS = NameGroups({}, {})
+
+
+def regrouped(
+    groups: NameGroups,
+    *,
+    removed: Iterable[tuple[EntryKey, str, str]],
+    added: Iterable[tuple[EntryKey, str, str]],
+) -> NameGroups:
+    """The groups after entries went and came, each given as key, namespace and canonical name."""
+    names, aliases = _Overlay(groups.names), _Overlay(groups.aliases)
+    for key, namespace, name in removed:
+        names.discard(plain_name(namespace, key.local_name), key)
+        aliases.discard(plain_alias(name), key)
+    for key, namespace, name in added:
+        names.add(plain_name(namespace, key.local_name), key)
+        aliases.add(plain_alias(name), key)
+    return NameGroups(names.merged(), aliases.merged())
+
+
+def assign(
+    groups: NameGroups,
+    current: Callable[[EntryKey], tuple[str, Names]],
+    *,
+    removed: Iterable[EntryKey],
+    added: Mapping[EntryKey, str],
+) -> dict[EntryKey, Names]:
+    """Names for what was added, and new names for what it or the removals affect.
+
+    `current` gives the namespace and names of an entry that is there; `added` gives the namespace of each new entry. An
+    entry whose namespace changes is both removed and added.
+    """
+    names, aliases = _Overlay(groups.names), _Overlay(groups.aliases)
+    for key in removed:
+        namespace, had = current(key)
+        names.discard(plain_name(namespace, key.local_name), key)
+        aliases.discard(plain_alias(had.name), key)
+    for key, namespace in added.items():
+        names.add(plain_name(namespace, key.local_name), key)
+
+    new_names: dict[EntryKey, str] = {}
+    for plain in names.touched:
+        for key, name in _unique_names(plain, names[plain]).items():
+            if key in added or current(key)[1].name != name:
+                new_names[key] = name
+    for key, name in new_names.items():
+        if key not in added:
+            aliases.discard(plain_alias(current(key)[1].name), key)
+        aliases.add(plain_alias(name), key)
+
+    renamed: dict[EntryKey, Names] = {}
+    for plain in aliases.touched:
+        for key, alias in _unique_aliases(plain, aliases[plain]).items():
+            given = Names(new_names[key] if key in new_names else current(key)[1].name, alias)
+            if key in added or current(key)[1] != given:
+                renamed[key] = given
+    return renamed
+
+
+def explain(namespace: str, local_name: str, given: Names) -> str:
+    """Why names are not the plain ones; empty if they are."""
+    plain = plain_name(namespace, local_name)
+    if given.name != plain:
+        return f"the name would be {plain}, which another entry wants too or which looks like a hashed name"
+    alias = plain_alias(given.name)
+    if given.alias == alias:
+        return ""
+    if alias.endswith("~"):
+        return f"an alias has at most {ALIAS_LENGTH} characters of a-z A-Z 0-9 _ -, which cannot show {plain} in full"
+    return f"the alias would be {alias}, which another entry wants too or which looks like a hashed name"
+
+
+def _unique_names(plain: str, members: frozenset[EntryKey]) -> dict[EntryKey, str]:
+    if len(members) == 1 and not _ENDS_LIKE_HASHED.search(plain):
+        return dict.fromkeys(members, plain)
+    return {key: plain + suffix for key, suffix in _suffixes(members, HASH_DIGITS).items()}
+
+
+def _unique_aliases(plain: str, members: frozenset[EntryKey]) -> dict[EntryKey, str]:
+    if plain.endswith("~"):
+        digits = HASH_DIGITS
+    elif len(members) == 1 and not _ENDS_LIKE_HASHED.search(plain):
+        return dict.fromkeys(members, plain)
+    else:
+        # A contested alias that has to be cut takes a longer hash than a lossy one, so that the two cannot be equal.
+        digits = HASH_DIGITS if len(plain) <= ALIAS_LENGTH - HASH_LENGTH else 2 * HASH_DIGITS
+    suffixes = _suffixes(members, digits)
+    return {key: plain.rstrip("~")[: ALIAS_LENGTH - len(suffix)] + suffix for key, suffix in suffixes.items()}
+
+
+def _suffixes(members: frozenset[EntryKey], digits: int) -> dict[EntryKey, str]:
+    """A different hash for each member, longer only if short ones are equal."""
+    while True:
+        suffixes = {key: "_h" + _hash(key)[:digits] for key in members}
+        if len(set(suffixes.values())) == len(members):
+            return suffixes
+        digits += HASH_DIGITS
+
+
+def _hash(key: EntryKey) -> str:
+    parts = (key.server, key.kind.name, key.local_name)
+    identity = "".join(f"{len(part)}:{part}" for part in parts)
+    return hashlib.blake2b(identity.encode(), digest_size=20).hexdigest()
+
+
+class _Overlay:
+    """A mapping of groups with changes on top; the mapping below stays as it is."""
+
+    def __init__(self, below: Mapping[str, frozenset[EntryKey]]) -> None:
+        self._below = below
+        self.touched: dict[str, None] = {}
+        self._changed: dict[str, frozenset[EntryKey]] = {}
+
+    def __getitem__(self, plain: str) -> frozenset[EntryKey]:
+        if plain in self._changed:
+            return self._changed[plain]
+        return self._below.get(plain, frozenset())
+
+    def add(self, plain: str, key: EntryKey) -> None:
+        self._set(plain, self[plain] | {key})
+
+    def discard(self, plain: str, key: EntryKey) -> None:
+        self._set(plain, self[plain] - {key})
+
+    def _set(self, plain: str, members: frozenset[EntryKey]) -> None:
+        self.touched[plain] = None
+        self._changed[plain] = members
+
+    def merged(self) -> dict[str, frozenset[EntryKey]]:
+        merged = {**self._below, **self._changed}
+        for plain, members in self._changed.items():
+            if not members:
+                del merged[plain]
+        return merged

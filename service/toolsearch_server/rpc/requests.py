@@ -1,0 +1,156 @@
+"""From messages to values: every field checked, every refusal with the field's path."""
+
+import math
+from collections.abc import Sequence
+from typing import TypeVar
+
+from toolsearch.v1 import catalog_service_pb2 as catalog_pb
+from toolsearch.v1 import entry_pb2, search_service_pb2
+
+from toolsearch_server.entry import Draft, Kind, check_name, make_draft
+from toolsearch_server.errors import FieldInvalid, FieldRequired, LimitExceeded
+from toolsearch_server.limits import Limits
+from toolsearch_server.ranking import Query, SearchField, Strategy
+from toolsearch_server.rpc.responses import Detail
+from toolsearch_server.selection import HINTS, Filter
+from toolsearch_server.store import CatalogKey
+
+DEFAULT_CATALOG = "default"
+
+Value = TypeVar("Value", Kind, Strategy, SearchField, Detail)
+
+
+def catalog_key(tenant: str, catalog: str, limits: Limits) -> CatalogKey:
+    check_name(catalog, field="catalog", length=limits.catalog_length, limit="catalog_length", required=False)
+    return CatalogKey(tenant, catalog or DEFAULT_CATALOG)
+
+
+def search_query(request: search_service_pb2.SearchToolsRequest, limits: Limits) -> Query:
+    strategy = _enum(Strategy, request.strategy or Strategy.AUTO, field="strategy")
+    return Query(
+        texts=_texts(request.queries, limits),
+        strategy=strategy,
+        limit=page_size(request.limit, field="limit", default=limits.search_limit_default, most=limits.search_limit),
+        filter=entry_filter(request.filter, limits),
+        fields=frozenset(_enum(SearchField, value, field=f"fields[{index}]") for index, value in enumerate(request.fields))
+        or frozenset({SearchField.NAME}),
+        case_sensitive=request.case_sensitive,
+        min_relevance=_share(request.min_relevance, field="min_relevance"),
+    )
+
+
+def _texts(queries: Sequence[str], limits: Limits) -> tuple[str, ...]:
+    if not queries:
+        raise FieldRequired("queries", "say what to look for")
+    _check_count(queries, field="queries", allowed=limits.queries_per_request, limit="queries_per_request")
+    for index, query in enumerate(queries):
+        if not query.strip():
+            raise FieldRequired(f"queries[{index}]", "an empty query would match nothing")
+        if len(query) > limits.query_length:
+            raise LimitExceeded(
+                f"queries[{index}]", given=len(query), allowed=limits.query_length, limit="query_length", unit="characters"
+            )
+    return tuple(dict.fromkeys(queries))
+
+
+def entry_filter(message: entry_pb2.Filter, limits: Limits) -> Filter:
+    for field in ("servers", "namespaces", "tags", "kinds", "capabilities", "excluded_names"):
+        _check_count(getattr(message, field), field=f"filter.{field}", allowed=limits.filter_values, limit="filter_values")
+    return Filter(
+        servers=tuple(message.servers),
+        namespaces=tuple(message.namespaces),
+        tags=tuple(message.tags),
+        kinds=tuple(_enum(Kind, kind, field=f"filter.kinds[{index}]") for index, kind in enumerate(message.kinds)),
+        capabilities=tuple(message.capabilities),
+        excluded_names=tuple(message.excluded_names),
+        **{hint: getattr(message, hint) for hint in HINTS if message.HasField(hint)},
+    )
+
+
+def page_size(value: int, *, field: str, default: int, most: int) -> int:
+    """0 is the default; too much is as much as there may be."""
+    if value < 0:
+        raise FieldInvalid(f"{field} is negative", field=field, given=value, allowed=f"0 to {most}")
+    return min(value, most) or default
+
+
+def names(values: Sequence[str], limits: Limits) -> tuple[str, ...]:
+    if not values:
+        raise FieldRequired("names")
+    _check_count(values, field="names", allowed=limits.names_per_get, limit="names_per_get")
+    return tuple(dict.fromkeys(values))
+
+
+def revision(value: int, *, field: str) -> int:
+    if value < 0:
+        raise FieldInvalid(f"{field} is negative", field=field, given=value, allowed="0 or more")
+    return value
+
+
+WriteRequest = (
+    catalog_pb.ApplyChangesRequest
+    | catalog_pb.SyncServerRequest
+    | catalog_pb.DeleteServerRequest
+    | catalog_pb.DeleteCatalogRequest
+)
+
+
+def expected_revision(request: WriteRequest) -> int | None:
+    if not request.HasField("expected_revision"):
+        return None
+    return revision(request.expected_revision, field="expected_revision")
+
+
+def drafts(inputs: Sequence[entry_pb2.EntryInput], *, field: str, limits: Limits, server: str | None = None) -> list[Draft]:
+    """The entries of a write. `server`: the one that all of them must come from."""
+    if len(inputs) > limits.entries_per_catalog:
+        raise LimitExceeded(
+            field, given=len(inputs), allowed=limits.entries_per_catalog, limit="entries_per_catalog", unit="items"
+        )
+    return [_draft(entry, field=f"{field}[{index}]", limits=limits, server=server) for index, entry in enumerate(inputs)]
+
+
+def _draft(entry: entry_pb2.EntryInput, *, field: str, limits: Limits, server: str | None) -> Draft:
+    if server is not None and entry.server not in ("", server):
+        raise FieldInvalid(
+            f"{field}.server is not the server that is synced", field=f"{field}.server", given=entry.server, allowed=server
+        )
+    return make_draft(
+        server=entry.server if server is None else server,
+        kind=_enum(Kind, entry.kind or Kind.TOOL, field=f"{field}.kind"),
+        definition=entry.definition,
+        namespace=entry.namespace,
+        tags=entry.tags,
+        capabilities=entry.capabilities,
+        summary=entry.summary,
+        limits=limits,
+        field=field,
+    )
+
+
+def server_name(server: str, limits: Limits) -> str:
+    check_name(server, field="server", length=limits.server_length, limit="server_length", required=False)
+    return server
+
+
+def detail(value: int, *, default: Detail) -> Detail:
+    return _enum(Detail, value or default, field="detail")
+
+
+def _enum(kind: type[Value], value: int, *, field: str) -> Value:
+    try:
+        return kind(value)
+    except ValueError:
+        allowed = ", ".join(member.name for member in kind)
+        raise FieldInvalid(f"{field} is not known", field=field, given=value, allowed=allowed) from None
+
+
+def _share(value: float, *, field: str) -> float:
+    if not (math.isfinite(value) and 0 <= value <= 1):
+        raise FieldInvalid(f"{field} is not between 0 and 1", field=field, given=value, allowed="0 to 1")
+    return value
+
+
+def _check_count(values: Sequence[object], *, field: str, allowed: int, limit: str) -> None:
+    if len(values) > allowed:
+        raise LimitExceeded(field, given=len(values), allowed=allowed, limit=limit, unit="items")

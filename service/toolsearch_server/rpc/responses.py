@@ -1,0 +1,129 @@
+"""From values to messages."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from enum import IntEnum
+
+from google.protobuf.timestamp_pb2 import Timestamp
+from toolsearch.v1 import catalog_service_pb2 as catalog_pb
+from toolsearch.v1 import entry_pb2, search_service_pb2
+
+from toolsearch_server import changes
+from toolsearch_server.catalog import View
+from toolsearch_server.entry import Entry
+from toolsearch_server.ranking import Match, Query, Ranking, message
+
+
+class Detail(IntEnum):
+    """How much of each entry an answer carries; the numbers are the contract's."""
+
+    NAME = 1
+    SUMMARY = 2
+    FULL = 3
+
+
+def version(value: changes.Version) -> entry_pb2.Version:
+    return entry_pb2.Version(epoch=value.epoch, revision=value.revision)
+
+
+def timestamp(value: datetime) -> Timestamp:
+    converted = Timestamp()
+    converted.FromDatetime(value)
+    return converted
+
+
+def entry(value: Entry, detail: Detail) -> entry_pb2.Entry:
+    converted = entry_pb2.Entry(
+        name=value.name,
+        alias=value.alias,
+        server=value.server,
+        local_name=value.local_name,
+        kind=f"ENTRY_KIND_{value.kind.name}",
+    )
+    if detail >= Detail.SUMMARY:
+        hints = value.annotations
+        converted.title = value.title
+        converted.summary = value.summary
+        converted.tags.extend(value.tags)
+        converted.capabilities.extend(value.capabilities)
+        converted.annotations.read_only = hints.read_only
+        converted.annotations.destructive = hints.destructive
+        converted.annotations.idempotent = hints.idempotent
+        converted.annotations.open_world = hints.open_world
+        converted.digest = value.digest
+        converted.tokens = value.tokens
+    if detail >= Detail.FULL:
+        converted.description = value.description
+        converted.definition = value.definition
+    return converted
+
+
+def search(
+    view: View, ranking: Ranking, query: Query, *, detail: Detail, explain: bool
+) -> search_service_pb2.SearchToolsResponse:
+    return search_service_pb2.SearchToolsResponse(
+        matches=[_match(view, match, detail=detail, explain=explain) for match in ranking.matches],
+        total=ranking.total,
+        version=version(view.version),
+        strategy=f"STRATEGY_{ranking.strategy.name}",
+        message=message(ranking, query),
+        near_names=ranking.near_names,
+    )
+
+
+def _match(view: View, match: Match, *, detail: Detail, explain: bool) -> search_service_pb2.Match:
+    parts = match.parts if explain else ()
+    return search_service_pb2.Match(
+        entry=entry(view.entry(match.slot), detail),
+        score=match.score,
+        relevance=match.relevance,
+        reason=match.reason,
+        matched_by=[f"MATCHED_BY_{by.name}" for by in match.matched_by],
+        explanation=[search_service_pb2.ScorePart(name=part.name, value=part.value, detail=part.detail) for part in parts],
+    )
+
+
+def change_summary(outcome: changes.Outcome) -> catalog_pb.ChangeSummary:
+    return catalog_pb.ChangeSummary(
+        added=outcome.added,
+        updated=outcome.updated,
+        deleted=outcome.deleted,
+        unchanged=outcome.unchanged,
+        notices=[_notice(notice) for notice in outcome.notices],
+    )
+
+
+def _notice(notice: changes.Notice) -> catalog_pb.NameNotice:
+    return catalog_pb.NameNotice(
+        server=notice.entry.server,
+        local_name=notice.entry.local_name,
+        name=notice.entry.name,
+        alias=notice.entry.alias,
+        explanation=notice.explanation,
+    )
+
+
+def catalog(name: str, view: View, updated: datetime) -> catalog_pb.Catalog:
+    entries = view.by_name
+    tokens_by_server = dict.fromkeys(view.servers, 0)
+    for each in entries:
+        tokens_by_server[each.server] += each.tokens
+    return catalog_pb.Catalog(
+        name=name,
+        version=version(view.version),
+        update_time=timestamp(updated),
+        entry_count=len(entries),
+        tokens=sum(tokens_by_server.values()),
+        servers=[
+            catalog_pb.ServerStats(server=server, entry_count=count, tokens=tokens_by_server[server])
+            for server, count in sorted(view.servers.items())
+        ],
+        kinds=_kinds(entries),
+    )
+
+
+def _kinds(entries: Iterable[Entry]) -> list[catalog_pb.KindStats]:
+    counts: dict[str, int] = {}
+    for each in entries:
+        counts[each.kind.name] = counts.get(each.kind.name, 0) + 1
+    return [catalog_pb.KindStats(kind=f"ENTRY_KIND_{kind}", entry_count=count) for kind, count in sorted(counts.items())]

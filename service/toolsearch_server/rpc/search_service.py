@@ -1,0 +1,159 @@
+"""ToolSearchService: reading."""
+
+from bisect import bisect_right
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import TypeVar
+
+from toolsearch.v1 import search_service_pb2
+
+from toolsearch_server import ranking, selection
+from toolsearch_server.catalog import Catalog, ChangedNames, View
+from toolsearch_server.catalogs import Catalogs, Current, Deleted, SnapshotNeeded, WatchEvent
+from toolsearch_server.limits import Limits
+from toolsearch_server.rpc import requests, responses
+from toolsearch_server.rpc.calls import Call, StreamMethod, UnaryMethod
+from toolsearch_server.rpc.pages import Pages
+from toolsearch_server.rpc.responses import Detail
+
+SERVICE = search_service_pb2.DESCRIPTOR.services_by_name["ToolSearchService"]
+
+Item = TypeVar("Item")
+ReadRequest = (
+    search_service_pb2.SearchToolsRequest
+    | search_service_pb2.ListToolsRequest
+    | search_service_pb2.ListNamespacesRequest
+    | search_service_pb2.GetToolsRequest
+)
+
+
+class ToolSearchService:
+    def __init__(self, catalogs: Catalogs, limits: Limits) -> None:
+        self._catalogs = catalogs
+        self._limits = limits
+
+    @property
+    def methods(self) -> Mapping[str, UnaryMethod | StreamMethod]:
+        return {
+            "SearchTools": self.search_tools,
+            "ListTools": self.list_tools,
+            "ListNamespaces": self.list_namespaces,
+            "GetTools": self.get_tools,
+            "WatchCatalog": self.watch_catalog,
+        }
+
+    async def search_tools(
+        self, call: Call, request: search_service_pb2.SearchToolsRequest
+    ) -> search_service_pb2.SearchToolsResponse:
+        query = requests.search_query(request, self._limits)
+        detail = requests.detail(request.detail, default=Detail.SUMMARY)
+        catalog, view = await self._view(call, request)
+        found = await catalog.search(view, query)
+        return responses.search(view, found, query, detail=detail, explain=request.explain)
+
+    async def list_tools(
+        self, call: Call, request: search_service_pb2.ListToolsRequest
+    ) -> search_service_pb2.ListToolsResponse:
+        wanted = requests.entry_filter(request.filter, self._limits)
+        detail = requests.detail(request.detail, default=Detail.SUMMARY)
+        size = self._page_size(request.page_size)
+        pages = Pages.of("ListTools", call.caller.tenant, request.catalog, request.filter)
+        start = pages.start(request.page_token)
+        _, view = await self._view(call, request)
+        selected = view.select(wanted)
+        response = search_service_pb2.ListToolsResponse(total_size=len(selected), version=responses.version(view.version))
+        budget = self._limits.page_bytes
+        first = 0 if start is None else bisect_right(selected, start, key=lambda entry: entry.name)
+        for entry in selected[first : first + size]:
+            converted = responses.entry(entry, detail)
+            budget -= converted.ByteSize()
+            if budget < 0 and response.entries:
+                break
+            response.entries.append(converted)
+        if first + len(response.entries) < len(selected):
+            response.next_page_token = pages.token_after(response.entries[-1].name)
+        return response
+
+    async def list_namespaces(
+        self, call: Call, request: search_service_pb2.ListNamespacesRequest
+    ) -> search_service_pb2.ListNamespacesResponse:
+        size = self._page_size(request.page_size)
+        pages = Pages.of("ListNamespaces", call.caller.tenant, request.catalog, scope=request.parent)
+        start = pages.start(request.page_token)
+        _, view = await self._view(call, request)
+        tree = _namespace_tree(view, request.parent)
+        first = 0 if start is None else bisect_right(tree, start, key=lambda namespace: namespace.name)
+        page = tree[first : first + size]
+        more = first + len(page) < len(tree)
+        return search_service_pb2.ListNamespacesResponse(
+            namespaces=page,
+            next_page_token=pages.token_after(page[-1].name) if more else "",
+            total_size=len(tree),
+            version=responses.version(view.version),
+        )
+
+    async def get_tools(self, call: Call, request: search_service_pb2.GetToolsRequest) -> search_service_pb2.GetToolsResponse:
+        names = requests.names(request.names, self._limits)
+        detail = requests.detail(request.detail, default=Detail.FULL)
+        _, view = await self._view(call, request)
+        found = {name: view.entries.find(name) for name in names}
+        entries = {entry.key: entry for entry in found.values() if entry is not None}
+        return search_service_pb2.GetToolsResponse(
+            entries=[responses.entry(entry, detail) for entry in entries.values()],
+            missing=[
+                search_service_pb2.MissingEntry(name=name, near_names=ranking.near_names(view.indexes, [name]))
+                for name, entry in found.items()
+                if entry is None
+            ],
+            version=responses.version(view.version),
+        )
+
+    async def watch_catalog(
+        self, call: Call, request: search_service_pb2.WatchCatalogRequest
+    ) -> AsyncIterator[search_service_pb2.WatchCatalogResponse]:
+        key = requests.catalog_key(call.caller.tenant, request.catalog, self._limits)
+        start = None
+        if request.HasField("from_revision"):
+            start = requests.revision(request.from_revision, field="from_revision")
+        async for event in self._catalogs.watch(key, start, request.epoch):
+            yield _watch_response(event)
+
+    async def _view(self, call: Call, request: ReadRequest) -> tuple[Catalog, View]:
+        return await self._catalogs.view(
+            requests.catalog_key(call.caller.tenant, request.catalog, self._limits),
+            min_revision=requests.revision(request.min_revision, field="min_revision"),
+            epoch=request.epoch,
+            timeout=call.wait_seconds,
+        )
+
+    def _page_size(self, value: int) -> int:
+        limits = self._limits
+        return requests.page_size(value, field="page_size", default=limits.page_size_default, most=limits.page_size)
+
+
+def _namespace_tree(view: View, parent: str) -> Sequence[search_service_pb2.Namespace]:
+    direct = view.namespaces
+    total: dict[str, int] = {}
+    for namespace, count in direct.items():
+        for ancestor in selection.ancestors(namespace):
+            total[ancestor] = total.get(ancestor, 0) + count
+    return [
+        search_service_pb2.Namespace(name=name, entry_count=direct[name], total_entry_count=count)
+        for name, count in sorted(total.items())
+        if not parent or name.startswith(f"{parent}.")
+    ]
+
+
+def _watch_response(event: WatchEvent) -> search_service_pb2.WatchCatalogResponse:
+    response = search_service_pb2.WatchCatalogResponse(version=responses.version(event.version))
+    match event:
+        case ChangedNames():
+            response.changed.upserted_names.extend(event.upserted)
+            response.changed.deleted_names.extend(event.gone)
+            response.changed.SetInParent()
+        case Current():
+            response.current.SetInParent()
+        case SnapshotNeeded():
+            response.snapshot_needed.SetInParent()
+        case Deleted():
+            response.deleted.SetInParent()
+    return response

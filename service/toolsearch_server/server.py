@@ -1,0 +1,186 @@
+"""The composition root: what is built from what, when it is ready, and in which order it stops."""
+
+import asyncio
+import contextlib
+import shutil
+import signal
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+
+import grpc
+import structlog
+from grpc_health.v1 import health_pb2
+from grpc_health.v1.health import SERVICE_NAME as HEALTH_SERVICE
+from grpc_health.v1.health import aio as health_aio
+from grpc_health.v1.health_pb2_grpc import add_HealthServicer_to_server
+from grpc_reflection.v1alpha import reflection
+
+from toolsearch_server.auth import DEFAULT_TENANT, OpenAccess
+from toolsearch_server.catalogs import Catalogs
+from toolsearch_server.config import Address, Config
+from toolsearch_server.http import HttpServer, application
+from toolsearch_server.limits import DEFAULT_LIMITS, Limits
+from toolsearch_server.rpc import catalog_service, search_service
+from toolsearch_server.rpc.calls import service_handler
+from toolsearch_server.rpc.requests import DEFAULT_CATALOG
+from toolsearch_server.sample import load_sample
+from toolsearch_server.store import CatalogKey
+from toolsearch_server.store.sqlite import SqliteStore
+
+log = structlog.get_logger()
+
+SERVICES = (search_service.SERVICE.full_name, catalog_service.SERVICE.full_name)
+
+
+class StartError(Exception):
+    """The server could not start; the message tells an operator why."""
+
+
+class Server:
+    """A running service. `start`, then `drain` or `stop`."""
+
+    def __init__(self, config: Config, limits: Limits = DEFAULT_LIMITS) -> None:
+        self._config = config
+        self._limits = limits
+        self._health = health_aio.HealthServicer()
+        self._cleanup = contextlib.AsyncExitStack()
+        self._grpc: grpc.aio.Server | None = None
+        self._ready = False
+        self.address = config.listen
+        self.sample_entries = 0
+
+    async def start(self) -> None:
+        """Open the store, then the port, then say SERVING. What was begun is undone if any of it fails."""
+        try:
+            store = await SqliteStore.open(self._config.store.path, self._limits)
+            self._cleanup.push_async_callback(store.close)
+            catalogs = Catalogs(store, limits=self._limits, idle_seconds=self._config.idle_seconds)
+            if self._config.sample:
+                key = CatalogKey(DEFAULT_TENANT, DEFAULT_CATALOG)
+                self.sample_entries = await load_sample(catalogs, key, self._limits)
+            self._background(catalogs.run_evictions())
+            await self._open_port(catalogs)
+            await self._open_http()
+        except BaseException:
+            await self._cleanup.aclose()
+            raise
+        self._ready = True
+        for name in ("", *SERVICES):
+            await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+
+    async def _open_port(self, catalogs: Catalogs) -> None:
+        identity = OpenAccess(self._limits)
+        searching = search_service.ToolSearchService(catalogs, self._limits)
+        writing = catalog_service.CatalogService(catalogs, self._limits)
+        server = grpc.aio.server(
+            options=[
+                ("grpc.so_reuseport", 0),  # a second server on the port must fail, not share it
+                ("grpc.max_receive_message_length", self._limits.request_bytes),
+                ("grpc.max_send_message_length", -1),
+                ("grpc.keepalive_permit_without_calls", 1),
+                ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
+            ]
+        )
+        server.add_generic_rpc_handlers(
+            (
+                service_handler(search_service.SERVICE, searching.methods, identity),
+                service_handler(catalog_service.SERVICE, writing.methods, identity),
+            )
+        )
+        add_HealthServicer_to_server(self._health, server)
+        reflection.enable_server_reflection((*SERVICES, HEALTH_SERVICE, reflection.SERVICE_NAME), server)
+        try:
+            port = server.add_insecure_port(str(self._config.listen))
+        except RuntimeError:
+            raise StartError(
+                f"cannot listen on {self._config.listen}: the port is taken or the address is not this machine's"
+            ) from None
+        self.address = Address(self._config.listen.host, port)
+        await server.start()
+        self._grpc = server
+        self._cleanup.push_async_callback(server.stop, None)
+
+    async def _open_http(self) -> None:
+        if self._config.http is None:
+            return
+        server = HttpServer(application(lambda: self._ready), self._config.http)
+        task = asyncio.create_task(server.serve())
+        while not server.started and not task.done():  # noqa: ASYNC110 uvicorn has no event to wait for
+            await asyncio.sleep(0.01)
+        if task.done():
+            raise StartError(
+                f"cannot listen on {self._config.http} for HTTP: the port is taken or the address is not this machine's"
+            )
+
+        async def stop() -> None:
+            server.should_exit = True
+            await task
+
+        self._cleanup.push_async_callback(stop)
+
+    def _background(self, work: Coroutine[object, object, None]) -> None:
+        task = asyncio.create_task(work)
+
+        async def stop() -> None:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+        self._cleanup.push_async_callback(stop)
+
+    async def drain(self, delay: float) -> None:
+        """Say NOT_SERVING, give balancers `delay` seconds to notice, let calls under way finish, then stop."""
+        self._ready = False
+        await self._health.enter_graceful_shutdown()
+        await asyncio.sleep(delay)
+        if self._grpc is not None:
+            await self._grpc.stop(self._config.drain_grace)
+        await self._cleanup.aclose()
+
+
+async def serve(config: Config) -> None:
+    """Run until SIGTERM or SIGINT."""
+    server = Server(config)
+    await server.start()
+    log.info("listening", address=str(server.address), store=str(config.store.path or "memory:"))
+    if config.log_format == "console":
+        _greet(server, config)
+    stopped: asyncio.Queue[signal.Signals] = asyncio.Queue()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.put_nowait, number)
+    received = await stopped.get()
+    log.info("draining", signal=received.name)
+    draining = asyncio.create_task(server.drain(config.drain_delay if received is signal.SIGTERM else 0.0))
+    impatient = asyncio.create_task(stopped.get())
+    await asyncio.wait((draining, impatient), return_when=asyncio.FIRST_COMPLETED)
+    if not draining.done():
+        log.warning("stopped at once by a second signal")
+        raise SystemExit(1)
+    impatient.cancel()
+    await draining
+    log.info("stopped")
+
+
+def _greet(server: Server, config: Config) -> None:
+    """For a person: where it listens and what to try."""
+    client = _shown_path(Path(sys.executable).with_name("toolsearch"))
+    target = "" if str(server.address) == "localhost:50051" or server.address.port == 50051 else f" --target {server.address}"
+    sample = f"\n  a sample catalog of {server.sample_entries} tools was loaded" if server.sample_entries else ""
+    sys.stderr.write(
+        f"\n  toolsearch is listening on {server.address}, its store is {config.store.path or 'in memory'}{sample}\n"
+        f"  try, in another terminal:\n\n"
+        f'    {client}{target} search "open a bug report"\n'
+        f"    {client}{target} describe github.open_issue\n\n"
+        f"  Ctrl-C stops it\n\n"
+    )
+    sys.stderr.flush()
+
+
+def _shown_path(path: Path) -> str:
+    if shutil.which(path.name) == str(path):
+        return path.name
+    with contextlib.suppress(ValueError):
+        return str(path.relative_to(Path.cwd()))
+    return str(path)

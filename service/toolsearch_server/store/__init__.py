@@ -1,0 +1,65 @@
+"""The store: the truth about catalogs. Indexes are a cache of it.
+
+A commit is atomic: entries, revision and log change together or not at all. Every store keeps the same promises; the tests in
+tests/store run on each of them.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from toolsearch_server.changes import Change, Entries, Version
+
+
+class CatalogKey(NamedTuple):
+    tenant: str
+    catalog: str
+
+
+class Conflict(Exception):
+    """The catalog is not at the version that the writer had read. Nothing was written."""
+
+    def __init__(self, actual: Version) -> None:
+        super().__init__(f"the catalog is at revision {actual.revision} of epoch {actual.epoch!r}")
+        self.actual = actual
+
+
+class StoreOpenError(Exception):
+    """The store cannot be used at all; the message tells an operator why."""
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogRecord:
+    """What the store knows of a catalog without reading its entries."""
+
+    name: str
+    version: Version
+    updated: datetime
+
+
+class Store(Protocol):
+    async def close(self) -> None: ...
+
+    async def record(self, key: CatalogKey) -> CatalogRecord | None:
+        """What is known of one catalog; None if it does not exist."""
+        ...
+
+    async def records(self, tenant: str) -> list[CatalogRecord]:
+        """The tenant's catalogs by name."""
+        ...
+
+    async def snapshot(self, key: CatalogKey) -> Entries | None:
+        """All entries at one version; None if the catalog does not exist."""
+        ...
+
+    async def changes_since(self, key: CatalogKey, version: Version) -> list[tuple[Version, Change]] | None:
+        """The changes after `version` in order; None if the log does not reach back that far or the epoch is another."""
+        ...
+
+    async def commit(self, key: CatalogKey, expected: Version, change: Change) -> Version:
+        """Write a change to the catalog if it is at `expected` (NO_VERSION: does not exist). Raises Conflict."""
+        ...
+
+    async def delete(self, key: CatalogKey, expected: Version) -> None:
+        """Delete a catalog that is at `expected`, with its log. Raises Conflict."""
+        ...

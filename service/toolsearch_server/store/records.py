@@ -1,0 +1,80 @@
+"""Entries and changes as bytes: the messages of toolsearch.v1.change, the same in every store."""
+
+from datetime import UTC, datetime
+
+from toolsearch.v1 import change_pb2
+
+from toolsearch_server.changes import Change, Version
+from toolsearch_server.entry import Draft, Entry, EntryKey, Kind, make_entry
+
+
+def encode_entry(entry: Entry) -> bytes:
+    return _stored(entry).SerializeToString(deterministic=True)
+
+
+def decode_entry(data: bytes) -> Entry:
+    return _entry(change_pb2.StoredEntry.FromString(data))
+
+
+def encode_key(key: EntryKey) -> bytes:
+    return _key(key).SerializeToString(deterministic=True)
+
+
+def encode_change(version: Version, time: datetime, change: Change) -> bytes:
+    message = change_pb2.Change(
+        epoch=version.epoch,
+        revision=version.revision,
+        upserts=[_stored(entry) for entry in change.upserts],
+        deletes=[_key(key) for key in change.deletes],
+        gone_names=change.gone_names,
+    )
+    message.time.FromDatetime(time.astimezone(UTC))
+    return message.SerializeToString(deterministic=True)
+
+
+def decode_change(data: bytes) -> tuple[Version, Change]:
+    message = change_pb2.Change.FromString(data)
+    change = Change(
+        upserts=tuple(_entry(stored) for stored in message.upserts),
+        deletes=tuple(EntryKey(key.server, Kind(key.kind), key.local_name) for key in message.deletes),
+        gone_names=tuple(message.gone_names),
+    )
+    return Version(message.epoch, message.revision), change
+
+
+def _stored(entry: Entry) -> change_pb2.StoredEntry:
+    draft = entry.draft
+    return change_pb2.StoredEntry(
+        server=draft.server,
+        kind=_kind(draft.kind),
+        local_name=draft.local_name,
+        name=entry.name,
+        alias=entry.alias,
+        namespace=draft.namespace,
+        definition=draft.definition,
+        tags=draft.tags,
+        capabilities=draft.capabilities,
+        summary=draft.summary,
+    )
+
+
+def _entry(stored: change_pb2.StoredEntry) -> Entry:
+    draft = Draft(
+        server=stored.server,
+        kind=Kind(stored.kind),
+        local_name=stored.local_name,
+        namespace=stored.namespace,
+        definition=stored.definition,
+        tags=tuple(stored.tags),
+        capabilities=tuple(stored.capabilities),
+        summary=stored.summary,
+    )
+    return make_entry(draft, name=stored.name, alias=stored.alias)
+
+
+def _key(key: EntryKey) -> change_pb2.EntryKey:
+    return change_pb2.EntryKey(server=key.server, kind=_kind(key.kind), local_name=key.local_name)
+
+
+def _kind(kind: Kind) -> str:
+    return f"ENTRY_KIND_{kind.name}"

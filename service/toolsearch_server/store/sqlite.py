@@ -1,0 +1,233 @@
+"""The embedded store: one SQLite file, one process. `memory:` keeps it in memory, for tests and demonstrations."""
+
+import asyncio
+import fcntl
+import os
+import secrets
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, TypeVar
+
+from toolsearch_server.changes import NO_VERSION, Change, Entries, Version
+from toolsearch_server.errors import StoreUnavailable
+from toolsearch_server.limits import Limits
+from toolsearch_server.store import CatalogKey, CatalogRecord, Conflict, StoreOpenError
+from toolsearch_server.store.records import decode_change, decode_entry, encode_change, encode_entry, encode_key
+
+SCHEMA_VERSION = 1
+SCHEMA = """
+CREATE TABLE catalogs (
+    id INTEGER PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    name TEXT NOT NULL,
+    epoch TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    updated REAL NOT NULL,
+    UNIQUE (tenant, name)
+);
+CREATE TABLE entries (
+    catalog INTEGER NOT NULL REFERENCES catalogs ON DELETE CASCADE,
+    key BLOB NOT NULL,
+    record BLOB NOT NULL,
+    PRIMARY KEY (catalog, key)
+) WITHOUT ROWID;
+CREATE TABLE log (
+    catalog INTEGER NOT NULL REFERENCES catalogs ON DELETE CASCADE,
+    revision INTEGER NOT NULL,
+    record BLOB NOT NULL,
+    PRIMARY KEY (catalog, revision)
+) WITHOUT ROWID;
+"""
+
+Result = TypeVar("Result")
+
+
+class SqliteStore:
+    """All work happens on one thread of its own, which also makes every method atomic to the others."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, lock: IO[str] | None, thread: ThreadPoolExecutor, limits: Limits
+    ) -> None:
+        self._connection = connection
+        self._lock = lock
+        self._thread = thread
+        self._limits = limits
+
+    @classmethod
+    async def open(cls, path: Path | None, limits: Limits) -> "SqliteStore":
+        """Open or make the file; None means in memory. Raises StoreOpenError."""
+        thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlite")
+        try:
+            connection, lock = await asyncio.get_running_loop().run_in_executor(thread, _open, path)
+        except BaseException:
+            thread.shutdown(wait=False)
+            raise
+        return cls(connection, lock, thread, limits)
+
+    async def close(self) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._connection.close)
+        self._thread.shutdown()
+        if self._lock is not None:
+            self._lock.close()
+
+    async def record(self, key: CatalogKey) -> CatalogRecord | None:
+        return await self._run(lambda: self._record(key))
+
+    async def records(self, tenant: str) -> list[CatalogRecord]:
+        query = "SELECT name, epoch, revision, updated FROM catalogs WHERE tenant = ? ORDER BY name"
+        return await self._run(lambda: [_record(*row) for row in self._connection.execute(query, (tenant,))])
+
+    async def snapshot(self, key: CatalogKey) -> Entries | None:
+        found = await self._run(lambda: self._snapshot(key))
+        if found is None:
+            return None
+        version, rows = found
+        return await asyncio.to_thread(lambda: Entries.of(version, map(decode_entry, rows)))
+
+    async def changes_since(self, key: CatalogKey, version: Version) -> list[tuple[Version, Change]] | None:
+        return await self._run(lambda: self._changes_since(key, version))
+
+    async def commit(self, key: CatalogKey, expected: Version, change: Change) -> Version:
+        return await self._run(lambda: self._commit(key, expected, change))
+
+    async def delete(self, key: CatalogKey, expected: Version) -> None:
+        await self._run(lambda: self._delete(key, expected))
+
+    async def _run(self, work: Callable[[], Result]) -> Result:
+        try:
+            # Shielded: a caller that goes away must not leave the outcome of a begun write unknown to the catalog.
+            return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, work))
+        except sqlite3.Error as error:
+            raise StoreUnavailable(f"the store failed, nothing was written: {error}") from error
+
+    def _row(self, key: CatalogKey) -> tuple[int, Version, float] | None:
+        query = "SELECT id, epoch, revision, updated FROM catalogs WHERE tenant = ? AND name = ?"
+        row = self._connection.execute(query, key).fetchone()
+        return None if row is None else (row[0], Version(row[1], row[2]), row[3])
+
+    def _record(self, key: CatalogKey) -> CatalogRecord | None:
+        row = self._row(key)
+        return None if row is None else _record(key.catalog, row[1].epoch, row[1].revision, row[2])
+
+    def _snapshot(self, key: CatalogKey) -> tuple[Version, list[bytes]] | None:
+        row = self._row(key)
+        if row is None:
+            return None
+        query = "SELECT record FROM entries WHERE catalog = ? ORDER BY key"
+        return row[1], [record for (record,) in self._connection.execute(query, (row[0],))]
+
+    def _changes_since(self, key: CatalogKey, version: Version) -> list[tuple[Version, Change]] | None:
+        row = self._row(key)
+        if row is None or row[1].epoch != version.epoch or version.revision > row[1].revision:
+            return None
+        query = "SELECT record FROM log WHERE catalog = ? AND revision > ? ORDER BY revision"
+        changes = [decode_change(record) for (record,) in self._connection.execute(query, (row[0], version.revision))]
+        return changes if len(changes) == row[1].revision - version.revision else None
+
+    def _commit(self, key: CatalogKey, expected: Version, change: Change) -> Version:
+        now = datetime.now(UTC)
+        with self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
+            row = self._row(key)
+            actual = NO_VERSION if row is None else row[1]
+            if actual != expected:
+                raise Conflict(actual)
+            catalog, version = self._advance(key, row, now)
+            self._connection.executemany(
+                "DELETE FROM entries WHERE catalog = ? AND key = ?",
+                ((catalog, encode_key(deleted)) for deleted in change.deletes),
+            )
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO entries VALUES (?, ?, ?)",
+                ((catalog, encode_key(entry.key), encode_entry(entry)) for entry in change.upserts),
+            )
+            record = encode_change(version, now, change)
+            self._connection.execute("INSERT INTO log VALUES (?, ?, ?)", (catalog, version.revision, record))
+            self._trim_log(catalog, version.revision)
+        return version
+
+    def _advance(self, key: CatalogKey, row: tuple[int, Version, float] | None, now: datetime) -> tuple[int, Version]:
+        if row is None:
+            version = Version(secrets.token_hex(6), 1)
+            cursor = self._connection.execute(
+                "INSERT INTO catalogs (tenant, name, epoch, revision, updated) VALUES (?, ?, ?, ?, ?)",
+                (*key, version.epoch, version.revision, now.timestamp()),
+            )
+            assert cursor.lastrowid is not None, "an insert has a row id"
+            return cursor.lastrowid, version
+        catalog, actual, _ = row
+        version = Version(actual.epoch, actual.revision + 1)
+        self._connection.execute(
+            "UPDATE catalogs SET revision = ?, updated = ? WHERE id = ?", (version.revision, now.timestamp(), catalog)
+        )
+        return catalog, version
+
+    def _trim_log(self, catalog: int, newest: int) -> None:
+        """Keep the newest changes as far as the limits allow."""
+        oldest_kept = max(0, newest - self._limits.log_changes) + 1
+        total = 0
+        query = "SELECT revision, length(record) FROM log WHERE catalog = ? ORDER BY revision DESC"
+        for revision, size in self._connection.execute(query, (catalog,)):
+            total += size
+            if total > self._limits.log_bytes:
+                oldest_kept = max(oldest_kept, revision + 1)
+                break
+        self._connection.execute("DELETE FROM log WHERE catalog = ? AND revision < ?", (catalog, oldest_kept))
+
+    def _delete(self, key: CatalogKey, expected: Version) -> None:
+        with self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
+            row = self._row(key)
+            actual = NO_VERSION if row is None else row[1]
+            if actual != expected:
+                raise Conflict(actual)
+            if row is not None:
+                self._connection.execute("DELETE FROM catalogs WHERE id = ?", (row[0],))
+
+
+def _record(name: str, epoch: str, revision: int, updated: float) -> CatalogRecord:
+    return CatalogRecord(name, Version(epoch, revision), datetime.fromtimestamp(updated, UTC))
+
+
+def _open(path: Path | None) -> tuple[sqlite3.Connection, IO[str] | None]:
+    if path is None:
+        connection, lock = sqlite3.connect(":memory:", isolation_level=None), None
+    else:
+        try:
+            lock = _locked(path)
+            connection = sqlite3.connect(path, isolation_level=None)
+        except (OSError, sqlite3.Error) as error:
+            raise StoreOpenError(f"cannot open the store {path}: {error}") from error
+    try:
+        _prepare(connection, path)
+    except sqlite3.Error as error:
+        connection.close()
+        raise StoreOpenError(f"cannot use the store {path}: {error}") from error
+    return connection, lock
+
+
+def _locked(path: Path) -> IO[str]:
+    """Keep a second process out: it would not see this one's changes in memory."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = os.fdopen(os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600), "w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        raise StoreOpenError(f"the store {path} is in use by another process; several replicas need a shared store") from None
+    path.touch(mode=0o600)
+    return lock
+
+
+def _prepare(connection: sqlite3.Connection, path: Path | None) -> None:
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    (found,) = connection.execute("PRAGMA user_version").fetchone()
+    if found == 0:
+        connection.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+    elif found != SCHEMA_VERSION:
+        raise StoreOpenError(f"the store {path} has format {found}, this program reads format {SCHEMA_VERSION}")
