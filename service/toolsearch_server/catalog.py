@@ -174,7 +174,7 @@ class Catalog:
     async def _apply(self) -> None:
         """Index what is pending until nothing is. Each round takes all that has come, so bursts cost few commits."""
         try:
-            while self._pending:
+            while self.view.version != self.entries.version:
                 pending, self._pending = self._pending, {}
                 self.view = await asyncio.to_thread(_next_view, self.view, pending, self.entries)
                 self._wake()
@@ -191,6 +191,8 @@ class Catalog:
 
     async def reach(self, revision: int, *, timeout: float) -> View:
         """The view, once it is at `revision` or later."""
+        if self.view.version.revision >= revision:
+            return self.view
         try:
             async with asyncio.timeout(timeout):
                 while self.view.version.revision < revision and not self.deleted:

@@ -47,9 +47,9 @@ class Catalogs:
     async def view(self, key: CatalogKey, *, min_revision: int, epoch: str, timeout: float) -> tuple[Catalog, View]:
         """The catalog and its view, at `min_revision` or later if that belongs to the current epoch."""
         catalog = await self.get(key)
-        if min_revision <= catalog.view.version.revision or epoch not in ("", catalog.entries.version.epoch):
-            return catalog, catalog.view
-        return catalog, await catalog.reach(min_revision, timeout=timeout)
+        applies = epoch in ("", catalog.entries.version.epoch)
+        # A catalog that was just made has revision 1 before its first view has.
+        return catalog, await catalog.reach(max(min_revision, 1) if applies else 1, timeout=timeout)
 
     async def record(self, key: CatalogKey) -> CatalogRecord:
         record = await self._store.record(key)

@@ -221,8 +221,8 @@ _PATTERN_SIGNS = re.compile(
     ^\^\S | \S\$$               # anchored
     | \.[*+?]                   # anything
     | \\[wdsbSWDAZ.]            # classes and escapes
-    | \[[^\]\s]+\][*+?{]?\w*$   # a class near the end
-    | ^\S*\w\|\w\S*$            # alternatives without spaces
+    | ^\S*\[[^\]\s]+\]\S*$      # a class, no spaces
+    | ^\S*\w\|\w\S*$            # alternatives, no spaces
     | \(\?[:iP]                 # groups of regular expressions
     | ^\S*\([^\s()]+\|[^\s()]+\)\S*$
     """,

@@ -232,7 +232,7 @@ def _auto(indexes: Indexes, query: Query, selection: Selection, limits: Limits) 
             found = None
         if found and found.candidates:
             return found
-    found = _bm25(indexes, query, selection, limits)
+    found = _by_words(indexes, query, selection, query_words(indexes, phrasing, limits, correct=True))
     if not named and found.total < query.limit:
         _add_near(indexes, query, selection, limits, found)
     _put_first(named, found)
@@ -275,7 +275,10 @@ def _add_near(indexes: Indexes, query: Query, selection: Selection, limits: Limi
 
 
 def _bm25(indexes: Indexes, query: Query, selection: Selection, limits: Limits) -> _Found:
-    asked = query_words(indexes, query.texts[0], limits)
+    return _by_words(indexes, query, selection, query_words(indexes, query.texts[0], limits))
+
+
+def _by_words(indexes: Indexes, query: Query, selection: Selection, asked: Sequence[QueryWord]) -> _Found:
     trigrams = list(dict.fromkeys(text.trigrams(word.word for word in asked)))
     hits = indexes.bm25.search(asked, trigrams, limit=query.limit, selection=selection)
     weights = _word_weights(indexes, asked)
@@ -291,8 +294,8 @@ def _bm25(indexes: Indexes, query: Query, selection: Selection, limits: Limits) 
     return _Found(candidates, hits.total, Strategy.BM25)
 
 
-def query_words(indexes: Indexes, phrasing: str, limits: Limits) -> list[QueryWord]:
-    """The words to rank by: unknown ones with what they may have been meant to be; of very many, the rarest."""
+def query_words(indexes: Indexes, phrasing: str, limits: Limits, *, correct: bool = False) -> list[QueryWord]:
+    """The words to rank by; of very many, the rarest. `correct` adds what unknown ones may have been meant to be."""
     content = text.content_words(phrasing)
     asked = [QueryWord(word, stem) for word, stem in zip(content, text.stems(content), strict=True)]
     asked = list({word.stem: word for word in reversed(asked)}.values())[::-1]
@@ -300,6 +303,8 @@ def query_words(indexes: Indexes, phrasing: str, limits: Limits) -> list[QueryWo
         known = (word for word in asked if indexes.bm25.knows(word))
         rarest = sorted(known, key=lambda word: -indexes.bm25.inverse_frequency(word.stem))
         return rarest[: limits.query_terms]
+    if not correct:
+        return asked
     guesses = (
         QueryWord(guess, text.stems([guess])[0], GUESS_WEIGHT * similarity)
         for word in asked

@@ -10,11 +10,9 @@ Json = Any
 def depth_over(value: Json, limit: int) -> bool:
     """Whether lists and objects are nested more than `limit` deep. Does not recurse, so no input can exhaust the stack."""
     level: list[Json] = [value]
-    for _ in range(limit + 1):
-        level = [child for parent in level for child in _children(parent)]
-        if not level:
-            return False
-    return True
+    for _ in range(limit):
+        level = [child for parent in level for child in _children(parent) if isinstance(child, dict | list)]
+    return bool(level)
 
 
 def _children(value: Json) -> Iterator[Json]:

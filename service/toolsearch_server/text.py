@@ -29,6 +29,23 @@ _RUN = re.compile(
 )
 _IDENTIFIER_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z0-9]+")
 _LATIN_ACCENTS = re.compile("[\u0300-\u036f]")
+_SPELLED_OUT = str.maketrans(
+    {
+        "ß": "ss",
+        "ẞ": "SS",
+        "æ": "ae",
+        "Æ": "AE",
+        "œ": "oe",
+        "Œ": "OE",
+        "ø": "o",
+        "Ø": "O",
+        "ł": "l",
+        "Ł": "L",
+        "đ": "d",
+        "Đ": "D",
+    }
+)
+"""Letters that Unicode does not take apart."""
 _INNER_APOSTROPHE = re.compile(r"(?<=\w)['\u2019](?=\w)")
 
 STOP_WORDS = frozenset(
@@ -68,7 +85,7 @@ def spelled(name: str) -> str:
 
 def fold_accents(text: str) -> str:
     """Drop the accents of Latin, Greek and Cyrillic letters; the voicing marks of kana and the like are left alone."""
-    decomposed = unicodedata.normalize("NFD", text)
+    decomposed = unicodedata.normalize("NFD", text.translate(_SPELLED_OUT))
     return unicodedata.normalize("NFC", _LATIN_ACCENTS.sub("", decomposed))
 
 

@@ -15,8 +15,8 @@ import structlog
 from google.protobuf import message_factory
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.message import DecodeError, Message
-from toolsearch.rpcstatus import METADATA_KEY, RpcStatus
 
+from toolsearch.rpcstatus import METADATA_KEY, RpcStatus
 from toolsearch_server.auth import Caller
 from toolsearch_server.errors import MalformedRequest, ServiceError
 from toolsearch_server.rpc.status import internal_error, status_of

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from toolsearch.v1 import catalog_service_pb2 as catalog_pb
-
 from toolsearch_server.catalogs import Catalogs
 from toolsearch_server.changes import plan_apply, plan_sync
 from toolsearch_server.limits import Limits

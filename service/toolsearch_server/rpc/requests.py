@@ -6,7 +6,6 @@ from typing import TypeVar
 
 from toolsearch.v1 import catalog_service_pb2 as catalog_pb
 from toolsearch.v1 import entry_pb2, search_service_pb2
-
 from toolsearch_server.entry import Draft, Kind, check_name, make_draft
 from toolsearch_server.errors import FieldInvalid, FieldRequired, LimitExceeded
 from toolsearch_server.limits import Limits

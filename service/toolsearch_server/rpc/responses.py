@@ -5,9 +5,9 @@ from datetime import datetime
 from enum import IntEnum
 
 from google.protobuf.timestamp_pb2 import Timestamp
+
 from toolsearch.v1 import catalog_service_pb2 as catalog_pb
 from toolsearch.v1 import entry_pb2, search_service_pb2
-
 from toolsearch_server import changes
 from toolsearch_server.catalog import View
 from toolsearch_server.entry import Entry

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TypeVar
 
 from toolsearch.v1 import search_service_pb2
-
 from toolsearch_server import ranking, selection
 from toolsearch_server.catalog import Catalog, ChangedNames, View
 from toolsearch_server.catalogs import Catalogs, Current, Deleted, SnapshotNeeded, WatchEvent

@@ -1,9 +1,9 @@
 """From refusals to gRPC statuses."""
 
 import grpc
+
 from toolsearch.rpcstatus import RpcStatus
 from toolsearch.v1 import error_reason_pb2 as reasons
-
 from toolsearch_server.errors import ServiceError
 
 CODES = {

@@ -3,7 +3,6 @@
 from datetime import UTC, datetime
 
 from toolsearch.v1 import change_pb2
-
 from toolsearch_server.changes import Change, Version
 from toolsearch_server.entry import Draft, Entry, EntryKey, Kind, make_entry
 

@@ -1,6 +1,7 @@
 """The embedded store: one SQLite file, one process. `memory:` keeps it in memory, for tests and demonstrations."""
 
 import asyncio
+import contextlib
 import fcntl
 import os
 import secrets
@@ -193,19 +194,15 @@ def _record(name: str, epoch: str, revision: int, updated: float) -> CatalogReco
 
 
 def _open(path: Path | None) -> tuple[sqlite3.Connection, IO[str] | None]:
-    if path is None:
-        connection, lock = sqlite3.connect(":memory:", isolation_level=None), None
-    else:
+    with contextlib.ExitStack() as undo:
         try:
-            lock = _locked(path)
-            connection = sqlite3.connect(path, isolation_level=None)
+            lock = undo.enter_context(_locked(path)) if path is not None else None
+            connection = sqlite3.connect(path or ":memory:", isolation_level=None)
+            undo.callback(connection.close)
+            _prepare(connection, path)
         except (OSError, sqlite3.Error) as error:
             raise StoreOpenError(f"cannot open the store {path}: {error}") from error
-    try:
-        _prepare(connection, path)
-    except sqlite3.Error as error:
-        connection.close()
-        raise StoreOpenError(f"cannot use the store {path}: {error}") from error
+        undo.pop_all()
     return connection, lock
 
 

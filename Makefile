@@ -1,0 +1,62 @@
+# toolsearch. `make help` lists what there is; every target sets up what it needs, inside the repository.
+
+UV_VERSION := 0.13.8
+UV ?= $(or $(shell command -v uv 2>/dev/null),$(CURDIR)/.cache/bootstrap/bin/uv)
+BIN := .venv/bin
+READY := .venv/.ready
+STUBS := clients/python/src
+PYTEST ?= $(BIN)/pytest
+export UV
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check format proto lock bench clean
+
+help: ## show this
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY) ## install everything into .venv
+
+$(CURDIR)/.cache/bootstrap/bin/uv:
+	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "toolsearch needs Python 3.11 or newer"; exit 1; }
+	python3 -m venv .cache/bootstrap
+	.cache/bootstrap/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+
+$(READY): requirements.lock pyproject.toml clients/python/pyproject.toml | $(UV)
+	$(UV) venv --quiet --allow-existing --python '>=3.11' .venv
+	$(UV) pip sync --quiet --python .venv --require-hashes requirements.lock
+	$(UV) pip install --quiet --python .venv --no-deps --no-build-isolation --editable clients/python --editable .
+	@touch $@
+
+run: $(READY) ## start the service on 127.0.0.1:50051, with a sample catalog if there is none
+	@$(BIN)/toolsearch-server serve --sample --log-format console
+
+test: check ## all checks and tests
+	$(PYTEST)
+
+check: $(READY) ## formatting, lint, types, contract, committed stubs
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/buf lint proto
+	$(BIN)/buf format --diff --exit-code proto
+	proto/generate.sh --check $(STUBS)
+	@release=$$(git describe --tags --abbrev=0 2>/dev/null) || exit 0; \
+		$(BIN)/buf breaking proto --against ".git#tag=$$release,subdir=proto"
+
+format: $(READY) ## format the code and the contract
+	$(BIN)/ruff format --quiet .
+	$(BIN)/ruff check --quiet --fix .
+	$(BIN)/buf format --write proto
+
+proto: $(READY) ## generate the Python stubs from the contract
+	proto/generate.sh $(STUBS)
+
+lock: | $(UV) ## resolve requirements.lock anew; it names no package index, so that any mirror will do
+	$(UV) export --quiet --upgrade --all-packages --all-groups --no-emit-workspace --no-annotate --no-header \
+		--format requirements-txt --output-file requirements.lock
+
+bench: $(READY) ## measure, with pytest-benchmark
+	$(PYTEST) bench --benchmark-enable --benchmark-columns=min,median,max,ops --benchmark-sort=name
+
+clean: ## remove what was installed and built, not the data
+	rm -rf .venv .cache dist clients/python/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,188 @@
+"""What every store promises. The tests run on each of them."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support import draft, tool
+from toolsearch_server.changes import NO_ENTRIES, NO_VERSION, Change, Entries, Version, plan_apply, plan_sync
+from toolsearch_server.limits import DEFAULT_LIMITS, Limits
+from toolsearch_server.store import CatalogKey, Conflict, Store
+from toolsearch_server.store.sqlite import SqliteStore
+
+KEY = CatalogKey("tenant", "catalog")
+LIMITS = Limits(log_changes=5)
+
+
+@pytest.fixture(params=["memory", "file"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
+    path = None if request.param == "memory" else tmp_path / "new folder" / "store.db"
+    opened = await SqliteStore.open(path, LIMITS)
+    yield opened
+    await opened.close()
+
+
+def change_to(entries: Entries, *names: str, server: str = "s", description: str = "") -> Change:
+    drafts = [draft(tool(name, description), server) for name in names]
+    return plan_apply(entries, drafts, (), DEFAULT_LIMITS).change
+
+
+async def commit_next(store: Store, *names: str, key: CatalogKey = KEY, description: str = "") -> Version:
+    entries = await store.snapshot(key) or NO_ENTRIES
+    return await store.commit(key, entries.version, change_to(entries, *names, description=description))
+
+
+async def test_what_was_committed_is_in_the_snapshot(store: Store) -> None:
+    version = await commit_next(store, "a", "b")
+    snapshot = await store.snapshot(KEY)
+    assert snapshot is not None
+    assert snapshot.version == version
+    assert sorted(snapshot.by_name) == ["s.a", "s.b"]
+
+
+async def test_a_snapshot_gives_back_entries_equal_in_every_field(store: Store) -> None:
+    definition = {
+        "name": "b.c",
+        "title": "T",
+        "description": "D é 日",
+        "_meta": {"x": 1e300},
+        "annotations": {"readOnlyHint": True},
+    }
+    drafts = [
+        draft(definition, "a", tags=["t"], capabilities=["c"], summary="S"),
+        draft({"name": "c"}, "a.b", namespace="a.b"),
+        draft({"name": "x"}, "z", namespace="elsewhere"),
+    ]
+    change = plan_apply(NO_ENTRIES, drafts, (), DEFAULT_LIMITS).change
+    version = await store.commit(KEY, NO_VERSION, change)
+    assert await store.snapshot(KEY) == NO_ENTRIES.after(change, version)
+
+
+async def test_revisions_count_up_by_one_inside_an_epoch(store: Store) -> None:
+    versions = [await commit_next(store, name) for name in "abc"]
+    assert [version.revision for version in versions] == [1, 2, 3]
+    assert len({version.epoch for version in versions}) == 1
+
+
+async def test_a_commit_on_another_version_is_refused_and_writes_nothing(store: Store) -> None:
+    version = await commit_next(store, "a")
+    before = await store.snapshot(KEY)
+    for stale in (NO_VERSION, Version(version.epoch, 0), Version(version.epoch, 2), Version("other", 1)):
+        with pytest.raises(Conflict) as conflict:
+            await store.commit(KEY, stale, change_to(NO_ENTRIES, "b"))
+        assert conflict.value.actual == version
+    assert await store.snapshot(KEY) == before
+    assert await store.changes_since(KEY, version) == []
+
+
+async def test_the_log_leads_from_any_kept_version_to_the_newest(store: Store) -> None:
+    entries = NO_ENTRIES
+    history = []
+    for name in "abc":
+        change = change_to(entries, name)
+        version = await store.commit(KEY, entries.version, change)
+        entries = entries.after(change, version)
+        history.append((version, change))
+    assert await store.changes_since(KEY, Version(entries.version.epoch, 0)) == history
+    assert await store.changes_since(KEY, history[1][0]) == history[2:]
+
+
+async def test_a_log_that_does_not_reach_back_says_so(store: Store) -> None:
+    versions = [await commit_next(store, f"n{number}") for number in range(8)]
+    kept = await store.changes_since(KEY, versions[-6])
+    assert kept is not None and len(kept) == LIMITS.log_changes
+    assert await store.changes_since(KEY, versions[-7]) is None
+
+
+async def test_the_log_of_another_epoch_or_a_later_revision_is_unknown(store: Store) -> None:
+    version = await commit_next(store, "a")
+    assert await store.changes_since(KEY, Version("other", 0)) is None
+    assert await store.changes_since(KEY, Version(version.epoch, 9)) is None
+    assert await store.changes_since(CatalogKey("tenant", "nothing"), version) is None
+
+
+async def test_a_deleted_catalog_is_gone_and_comes_back_with_another_epoch(store: Store) -> None:
+    first = await commit_next(store, "a")
+    with pytest.raises(Conflict):
+        await store.delete(KEY, NO_VERSION)
+    await store.delete(KEY, first)
+    assert await store.snapshot(KEY) is None
+    assert await store.record(KEY) is None
+    assert await store.changes_since(KEY, first) is None
+    second = await commit_next(store, "b")
+    assert second.revision == 1
+    assert second.epoch != first.epoch
+    snapshot = await store.snapshot(KEY)
+    assert snapshot is not None and list(snapshot.by_name) == ["s.b"]
+
+
+async def test_catalogs_of_different_keys_do_not_touch_each_other(store: Store) -> None:
+    keys = [CatalogKey(tenant, catalog) for tenant in ("a", "a:b", "", "A") for catalog in ("b", "b:c", "", "*")]
+    for number, key in enumerate(keys):
+        await commit_next(store, f"n{number}", key=key)
+    for number, key in enumerate(keys):
+        snapshot = await store.snapshot(key)
+        assert snapshot is not None and list(snapshot.by_name) == [f"s.n{number}"]
+    assert [record.name for record in await store.records("a")] == ["", "*", "b", "b:c"]
+    assert await store.records("nobody") == []
+
+
+async def test_a_record_tells_version_and_time_of_the_last_change(store: Store) -> None:
+    version = await commit_next(store, "a")
+    record = await store.record(KEY)
+    assert record is not None
+    assert (record.name, record.version) == ("catalog", version)
+    assert record.updated.tzinfo is not None
+
+
+async def test_big_changes_do_not_make_the_log_grow_beyond_its_bytes(tmp_path: Path) -> None:
+    store = await SqliteStore.open(None, Limits(log_bytes=2_000))
+    try:
+        first = await commit_next(store, "a")
+        second = await commit_next(store, "b", description="x" * 900)
+        third = await commit_next(store, "c", description="x" * 900)
+        assert await store.changes_since(KEY, second) is not None
+        assert await store.changes_since(KEY, first) is None
+        await commit_next(store, "d", description="x" * 3_000)
+        assert await store.changes_since(KEY, third) is None
+    finally:
+        await store.close()
+
+
+WRITES = st.lists(
+    st.tuples(
+        st.sampled_from("ab"),
+        st.lists(st.tuples(st.sampled_from("wxyz"), st.sampled_from(["", "d"])), max_size=4, unique_by=lambda item: item[0]),
+    ),
+    max_size=12,
+)
+
+
+@given(WRITES)
+async def test_any_history_of_syncs_leaves_what_a_dictionary_would_hold(
+    writes: list[tuple[str, list[tuple[str, str]]]],
+) -> None:
+    store = await SqliteStore.open(None, Limits(log_changes=1000))
+    model: dict[tuple[str, str], str] = {}
+    entries = NO_ENTRIES
+    try:
+        for server, offered in writes:
+            drafts = [draft(tool(name, description), server) for name, description in offered]
+            outcome = plan_sync(entries, server, drafts, DEFAULT_LIMITS)
+            model = {key: value for key, value in model.items() if key[0] != server}
+            model |= {(server, name): description for name, description in offered}
+            if outcome.change or entries.version == NO_VERSION:
+                version = await store.commit(KEY, entries.version, outcome.change)
+                entries = entries.after(outcome.change, version)
+        snapshot = await store.snapshot(KEY) or NO_ENTRIES
+        assert {(key.server, key.local_name): entry.description for key, entry in snapshot.by_key.items()} == model
+        assert snapshot == entries
+        replayed = NO_ENTRIES
+        for version, change in await store.changes_since(KEY, Version(entries.version.epoch, 0)) or []:
+            replayed = replayed.after(change, version)
+        assert replayed.by_key == snapshot.by_key
+    finally:
+        await store.close()

@@ -1,0 +1,90 @@
+"""Who may import whom. The layers are drawn in ARCHITECTURE.md."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = "toolsearch_server"
+SOURCE = Path(__file__).parents[2] / "service" / PACKAGE
+
+# What each module may import of this package; a folder stands for all modules in it.
+ALLOWED = {
+    "limits": set(),
+    "errors": set(),
+    "schema": set(),
+    "text": set(),
+    "entry": {"errors", "limits", "schema"},
+    "naming": {"entry"},
+    "changes": {"naming", "entry", "errors", "limits"},
+    "selection": {"entry"},
+    "document": {"text", "entry", "selection"},
+    "bm25": {"document", "selection"},
+    "names": {"text", "entry", "errors", "limits"},
+    "ranking": {"bm25", "names", "document", "text", "selection", "errors", "limits"},
+    "catalog": {"ranking", "bm25", "names", "document", "selection", "changes", "entry", "errors", "limits"},
+    "store": {"store", "changes", "entry", "errors", "limits"},
+    "catalogs": {"catalog", "store", "changes", "errors", "limits"},
+    "sample": {"catalogs", "store", "changes", "entry", "limits"},
+    "auth": {"entry", "limits"},
+    "rpc": {"rpc", "catalogs", "catalog", "ranking", "selection", "changes", "entry", "store", "auth", "errors", "limits"},
+    "config": set(),
+    "telemetry": set(),
+    "http": {"config"},
+}
+
+# Libraries that only one place may know.
+ONLY_IN = {
+    "grpc": {"rpc", "server"},
+    "grpc_health": {"server"},
+    "grpc_reflection": {"server"},
+    "tantivy": {"bm25"},
+    "re2": {"names"},
+    "rapidfuzz": {"names"},
+    "Stemmer": {"text"},
+    "sqlite3": {"store"},
+    "starlette": {"http"},
+    "uvicorn": {"http"},
+    "uvloop": {"__main__"},
+}
+
+SEES_EVERYTHING = {"server", "__main__", "__init__"}
+
+
+def _module(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def _imports(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return found
+
+
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_module_imports_only_what_is_below_it(path: Path) -> None:
+    module = _module(path)
+    if module in SEES_EVERYTHING:
+        return
+    own = {name.split(".")[1] for name in _imports(path) if name.startswith(f"{PACKAGE}.")}
+    modules = {_module(other) for other in FILES}
+    assert (own & modules) - ALLOWED[module] == set()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_library_is_known_in_one_place_only(path: Path) -> None:
+    libraries = {name.split(".")[0] for name in _imports(path)}
+    for library in libraries & ONLY_IN.keys():
+        assert _module(path) in ONLY_IN[library], library
+
+
+def test_every_module_has_its_place() -> None:
+    assert {_module(path) for path in FILES} == ALLOWED.keys() | SEES_EVERYTHING

@@ -1,0 +1,100 @@
+from pathlib import Path
+
+import pytest
+
+from toolsearch_server.config import Address, Config, SqliteLocation, parse
+
+
+def settings(*arguments: str, **environment: str) -> Config:
+    return parse(["serve", *arguments], environment)
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: str, **environment: str) -> str:
+    with pytest.raises(SystemExit) as stopped:
+        settings(*arguments, **environment)
+    assert stopped.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_without_settings_it_listens_here_and_keeps_a_file() -> None:
+    config = settings()
+    assert config.listen == Address("127.0.0.1", 50051)
+    assert config.store == SqliteLocation(Path("data/toolsearch.db"))
+    assert config.http is None
+
+
+def test_every_setting_is_an_environment_variable_too() -> None:
+    config = settings(
+        TOOLSEARCH_LISTEN="[::1]:7",
+        TOOLSEARCH_STORE="memory:",
+        TOOLSEARCH_HTTP="localhost:8",
+        TOOLSEARCH_LOG_LEVEL="debug",
+        TOOLSEARCH_LOG_FORMAT="console",
+        TOOLSEARCH_DRAIN_DELAY="3",
+        TOOLSEARCH_DRAIN_GRACE="4",
+        TOOLSEARCH_IDLE_SECONDS="5",
+    )
+    assert config == Config(
+        listen=Address("::1", 7),
+        store=SqliteLocation(None),
+        http=Address("localhost", 8),
+        log_level="debug",
+        log_format="console",
+        drain_delay=3.0,
+        drain_grace=4.0,
+        idle_seconds=5.0,
+    )
+
+
+def test_a_flag_beats_the_environment() -> None:
+    assert settings("--listen", "127.0.0.1:1", TOOLSEARCH_LISTEN="127.0.0.1:2").listen.port == 1
+
+
+@pytest.mark.parametrize("url", ["sqlite:x/y.db", "sqlite://x/y.db"])
+def test_a_store_is_a_path(url: str) -> None:
+    assert settings("--store", url).store == SqliteLocation(Path("x/y.db"))
+
+
+def test_an_absolute_store_path_stays_absolute() -> None:
+    assert settings("--store", "sqlite:///x/y.db").store == SqliteLocation(Path("/x/y.db"))
+
+
+@pytest.mark.parametrize("listen", ["0.0.0.0:50051", "[::]:50051", "10.0.0.1:50051", "example.com:50051"])
+@pytest.mark.parametrize("flag", ["--listen", "--http"])
+def test_listening_beyond_this_machine_without_credentials_is_refused_with_an_explanation(
+    capsys: pytest.CaptureFixture[str], flag: str, listen: str
+) -> None:
+    text = refusal(capsys, flag, listen)
+    assert "no credentials are configured" in text
+    assert "127.0.0.1" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--listen", "50051"), "HOST:PORT"),
+        (("--listen", "127.0.0.1"), "HOST:PORT"),
+        (("--listen", "127.0.0.1:99999"), "--listen"),
+        (("--listen", "127.0.0.1:x"), "--listen"),
+        (("--store", "mysql://x"), "sqlite:PATH or memory:"),
+        (("--store", "sqlite:"), "sqlite:PATH or memory:"),
+        (("--log-level", "loud"), "debug, info, warning, error"),
+        (("--drain-delay", "-1"), "number of seconds"),
+        (("--drain-delay", "soon"), "number of seconds"),
+        (("--idle-seconds", "nan"), "number of seconds"),
+    ],
+)
+def test_a_wrong_setting_is_explained(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], says: str) -> None:
+    assert says in refusal(capsys, *arguments)
+
+
+def test_a_wrong_environment_variable_is_explained_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "number of seconds" in refusal(capsys, TOOLSEARCH_DRAIN_GRACE="x")
+
+
+def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        settings("--help")
+    text = capsys.readouterr().out
+    for word in ("examples:", "TOOLSEARCH_LISTEN", "SIGTERM", "exit codes", "--sample"):
+        assert word in text

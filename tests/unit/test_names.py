@@ -1,0 +1,251 @@
+import re
+from collections.abc import Sequence
+
+import pytest
+import re2
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from support import draft, names_found, ranked, tool, view_of
+from toolsearch_server.errors import LimitExceeded, PatternInvalid
+from toolsearch_server.limits import DEFAULT_LIMITS, Limits
+from toolsearch_server.names import Fit, Pattern, looks_like_pattern
+from toolsearch_server.ranking import SearchField, Strategy
+
+
+def regex(names: Sequence[str], pattern: str, **options: object) -> list[str]:
+    view = view_of(*(tool(name) for name in names))
+    return names_found(view, pattern, strategy=Strategy.REGEX, limit=100, **options)
+
+
+def checked(pattern: str, limits: Limits = DEFAULT_LIMITS, *, case_sensitive: bool = False) -> Pattern:
+    return Pattern(pattern, case_sensitive=case_sensitive, limits=limits, field="queries[0]")
+
+
+NAME = st.text(alphabet="abcAB_.-12é日", min_size=1, max_size=8).filter(
+    lambda name: name.strip(".") == name and ".." not in name
+)
+ATOM = st.sampled_from(
+    [
+        "a",
+        "b",
+        "B",
+        "_",
+        "1",
+        ".",
+        r"\.",
+        "[ab]",
+        "[^a]",
+        "[^x]",
+        r"\s",
+        r"\S",
+        r"\d",
+        r"\D",
+        r"\w",
+        r"\W",
+        r"\b",
+        r"\B",
+        "^",
+        "$",
+    ]
+    + [
+        r"\n",
+        "\n",
+        r"[\s\S]",
+        r"[^\n]",
+        r"\A",
+        r"\z",
+        r"\Z",
+        "(?s:.)",
+        "(?m:^a)",
+        "(?-m:a$)",
+        "(?i:a)",
+        "é",
+        "日",
+        r"\pL",
+        r"\PL",
+        r"\x0a",
+        r"\C",
+    ]
+)
+PATTERN = st.recursive(
+    ATOM,
+    lambda inner: st.one_of(
+        st.tuples(inner, inner).map("".join),
+        st.tuples(inner, inner).map(lambda pair: f"(?:{pair[0]}|{pair[1]})"),
+        inner.map(lambda each: f"({each})*"),
+        inner.map(lambda each: f"(?:{each})+"),
+        inner.map(lambda each: f"(?:{each})?"),
+        inner.map(lambda each: f"{each}|"),
+    ),
+    max_leaves=6,
+)
+
+
+@given(st.lists(NAME, min_size=1, max_size=8, unique=True), PATTERN, st.booleans())
+def test_one_sweep_over_all_names_finds_what_a_search_in_each_finds(names: list[str], source: str, sensitive: bool) -> None:
+    try:
+        pattern = checked(source, case_sensitive=sensitive)
+    except PatternInvalid:
+        assume(False)
+        return
+    view = view_of(*(tool(name) for name in names))
+    found = {view.entry(hit.slot).name: hit.fit for hit in view.indexes.names.matching(pattern)}
+
+    options = re2.Options()
+    options.case_sensitive = sensitive
+    options.never_nl = True
+    alone = re2.compile(re.sub(r"\\Z", r"\\z", source), options)
+    for entry in view.by_name:
+        texts = [entry.name.encode(), entry.alias.encode()]
+        assert (entry.name in found) == any(alone.search(text) for text in texts)
+        if entry.name in found:
+            whole = any(alone.fullmatch(text) for text in [*texts, entry.local_name.encode()])
+            assert (found[entry.name] is Fit.WHOLE) == whole
+            if not whole:
+                assert (found[entry.name] is Fit.PREFIX) == any(alone.match(text) for text in texts)
+
+
+SIMPLE = st.recursive(
+    st.sampled_from(["a", "b", "_", "1", ".", r"\.", "[ab]", "[^a]", r"\d", "^", "$"]),
+    lambda inner: st.tuples(inner, inner).map("".join) | inner.map(lambda each: f"(?:{each})*"),
+    max_leaves=5,
+)
+
+
+@given(st.lists(st.text(alphabet="abAB_1", min_size=1, max_size=6), min_size=1, max_size=6, unique=True), SIMPLE)
+def test_a_pattern_means_what_it_means_in_python(names: list[str], source: str) -> None:
+    python = re.compile(source, re.IGNORECASE)
+    assert sorted(regex(names, source)) == sorted(name for name in names if python.search(name))
+
+
+def test_matches_come_whole_first_then_prefix_then_shortest_then_by_name() -> None:
+    names = ["z.create_issue", "list", "create_issue_now", "a.create_issue_x", "create_issue", "b.create_issue_x"]
+    expected = ["create_issue", "z.create_issue", "create_issue_now", "a.create_issue_x", "b.create_issue_x"]
+    # z.create_issue is not whole: it is a local name with a dot
+    assert regex(names, "create_issue") == [expected[0], expected[2], expected[1], *expected[3:]]
+
+
+def test_the_whole_local_name_counts_as_whole() -> None:
+    view = view_of(draft(tool("issue_create_all"), "a"), draft(tool("create"), "server_with_a_long_name"))
+    assert names_found(view, "create", strategy=Strategy.REGEX)[0] == "server_with_a_long_name.create"
+
+
+def test_upper_and_lower_case_are_the_same_unless_asked() -> None:
+    assert regex(["GetUser", "getuser2"], "getuser") == ["GetUser", "getuser2"]
+    assert regex(["GetUser", "getuser2"], "getuser", case_sensitive=True) == ["getuser2"]
+
+
+def test_python_s_end_of_text_is_understood() -> None:
+    assert regex(["user_get", "get_user"], r"get\Z") == ["user_get"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "says"),
+    [
+        ("a(?=b)", "look-ahead"),
+        ("(?<!a)b", "look-behind"),
+        (r"(a)\1", "back-references"),
+        ("(?P<x>a)(?P=x)", "back-references"),
+        ("a++", "possessive"),
+        ("(?>a)", "atomic"),
+        ("(a", "missing )"),
+        ("a{2,1}", "repetition"),
+        ("[z-a]", "range"),
+        (r"\pL{1000}", "too large"),
+    ],
+)
+def test_a_refused_pattern_says_what_is_wrong_with_it(pattern: str, says: str) -> None:
+    with pytest.raises(PatternInvalid) as refusal:
+        checked(pattern)
+    assert says in refusal.value.message
+    assert refusal.value.field == "queries[0]"
+
+
+def test_a_pattern_may_be_as_long_as_the_limit_and_no_longer() -> None:
+    limits = Limits(pattern_length=10)
+    checked("a" * 10, limits)
+    with pytest.raises(LimitExceeded) as refusal:
+        checked("a" * 11, limits)
+    assert refusal.value.limit == "pattern_length"
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_a_pattern_or_refused_with_a_reason(source: str) -> None:
+    try:
+        checked(source)
+    except PatternInvalid as refusal:
+        assert refusal.message
+
+
+def test_descriptions_and_parameters_are_matched_when_asked_for() -> None:
+    view = view_of(
+        tool("a", "Opens an issue\nin a repository"), tool("b", parameters={"issue_id": {}}), tool("issue_c"), tool("d", "None")
+    )
+    everywhere = frozenset(SearchField)
+    assert names_found(view, "issue", strategy=Strategy.REGEX) == ["issue_c"]
+    assert names_found(view, "issue", strategy=Strategy.REGEX, fields=everywhere) == ["issue_c", "a", "b"]
+    assert names_found(view, "issue", strategy=Strategy.REGEX, fields=frozenset({SearchField.PARAMETERS})) == ["b"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "^github",
+        "issue$",
+        "create.*issue",
+        ".*",
+        "get_(user|team)",
+        "get|list",
+        r"\bissue\b",
+        "[a-z]+_issue",
+        "(?i)Issue",
+        "list_.+",
+    ],
+)
+def test_what_is_plainly_a_pattern_is_taken_as_one(query: str) -> None:
+    assert looks_like_pattern(query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "create issue",
+        "what is this?",
+        "C++ compiler",
+        "price in $",
+        "create (or open) an issue",
+        "github.create_issue",
+        "a | b",
+        "files [urgent]",
+        "*.py",
+        "((((",
+        "e.g. this. And that.",
+        "read <file-name>",
+        "50% off!",
+        'say "hello"',
+    ],
+)
+def test_words_are_not_taken_for_a_pattern(query: str) -> None:
+    assert not looks_like_pattern(query)
+
+
+@pytest.mark.parametrize("typo", ["create_isue", "creat_issue", "create_issue_", "createisue", "craete issue", "issue create"])
+def test_a_misspelled_name_is_found(typo: str) -> None:
+    view = view_of(
+        draft(tool("create_issue"), "github"), draft(tool("delete_branch"), "github"), draft(tool("list_users"), "slack")
+    )
+    assert names_found(view, typo, strategy=Strategy.FUZZY)[0] == "github.create_issue"
+    assert names_found(view, typo)[0] == "github.create_issue"
+
+
+def test_a_misspelled_word_among_right_ones_is_corrected_from_the_words_in_names() -> None:
+    view = view_of(tool("list_calendars"), tool("list_repositories"), tool("list_users"), tool("list_issues"))
+    assert names_found(view, "list repositries")[0] == "list_repositories"
+
+
+def test_near_names_are_offered_when_nothing_matches() -> None:
+    view = view_of(tool("create_issue"), tool("delete_branch"))
+    found = ranked(view, "xreate_issux", strategy=Strategy.BM25)
+    assert found.matches == []
+    assert found.near_names == ("create_issue",)
