@@ -1,5 +1,6 @@
 """The HTTP port: /livez and /readyz for probes that do not speak gRPC."""
 
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -26,9 +27,16 @@ class HttpServer(uvicorn.Server):
     """uvicorn inside our event loop; signals are the program's."""
 
     def __init__(self, app: Starlette, address: Address) -> None:
-        super().__init__(
-            uvicorn.Config(app, host=address.host, port=address.port, log_config=None, access_log=False, lifespan="off")
-        )
+        """Binds the port at once. Raises OSError when that cannot be done."""
+        super().__init__(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off"))
+        family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+        self._socket = socket.create_server(address, family=family)
+
+    async def run_until_stopped(self) -> None:
+        await self.serve(sockets=[self._socket])
+
+    def stop(self) -> None:
+        self.should_exit = True
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

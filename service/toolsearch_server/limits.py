@@ -43,7 +43,8 @@ class Limits:
     # Reads
     page_size: int = 1_000
     page_size_default: int = 100
-    page_bytes: int = 8 * MIB
+    page_bytes: int = 3 * MIB
+    """Below the 4 MiB that gRPC clients take by default."""
     names_per_get: int = 100
 
     # Messages

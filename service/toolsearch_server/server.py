@@ -104,17 +104,14 @@ class Server:
     async def _open_http(self) -> None:
         if self._config.http is None:
             return
-        server = HttpServer(application(lambda: self._ready), self._config.http)
-        task = asyncio.create_task(server.serve())
-        while not server.started and not task.done():  # noqa: ASYNC110 uvicorn has no event to wait for
-            await asyncio.sleep(0.01)
-        if task.done():
-            raise StartError(
-                f"cannot listen on {self._config.http} for HTTP: the port is taken or the address is not this machine's"
-            )
+        try:
+            server = HttpServer(application(lambda: self._ready), self._config.http)
+        except OSError as error:
+            raise StartError(f"cannot listen on {self._config.http} for HTTP: {error.strerror}") from None
+        task = asyncio.create_task(server.run_until_stopped())
 
         async def stop() -> None:
-            server.should_exit = True
+            server.stop()
             await task
 
         self._cleanup.push_async_callback(stop)

@@ -84,7 +84,7 @@ class CatalogService:
     async def list_catalogs(self, call: Call, request: catalog_pb.ListCatalogsRequest) -> catalog_pb.ListCatalogsResponse:
         limits = self._limits
         size = requests.page_size(request.page_size, field="page_size", default=limits.page_size_default, most=limits.page_size)
-        pages = Pages.of("ListCatalogs", call.caller.tenant, "")
+        pages = Pages.of("ListCatalogs", CatalogKey(call.caller.tenant, ""))
         start = pages.start(request.page_token)
         records = await self._catalogs.records(call.caller.tenant)
         first = 0 if start is None else bisect_right(records, start, key=lambda record: record.name)

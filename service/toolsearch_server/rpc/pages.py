@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from google.protobuf.message import Message
 
 from toolsearch_server.errors import PageTokenInvalid
+from toolsearch_server.store import CatalogKey
 
 FINGERPRINT_BYTES = 8
 
@@ -19,16 +20,10 @@ class Pages:
     fingerprint: bytes
 
     @classmethod
-    def of(cls, method: str, tenant: str, catalog: str, filter_message: Message | None = None, scope: str = "") -> "Pages":
-        content = b"\0".join(
-            (
-                method.encode(),
-                tenant.encode(),
-                catalog.encode(),
-                scope.encode(),
-                filter_message.SerializeToString(deterministic=True) if filter_message is not None else b"",
-            )
-        )
+    def of(cls, method: str, key: CatalogKey, filter_message: Message | None = None, scope: str = "") -> "Pages":
+        selected = filter_message.SerializeToString(deterministic=True) if filter_message is not None else b""
+        parts = (method.encode(), key.tenant.encode(), key.catalog.encode(), scope.encode(), selected)
+        content = b"".join(len(part).to_bytes(4) + part for part in parts)
         return cls(hashlib.blake2b(content, digest_size=FINGERPRINT_BYTES).digest())
 
     def token_after(self, name: str) -> str:

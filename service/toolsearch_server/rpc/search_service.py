@@ -13,6 +13,7 @@ from toolsearch_server.rpc import requests, responses
 from toolsearch_server.rpc.calls import Call, StreamMethod, UnaryMethod
 from toolsearch_server.rpc.pages import Pages
 from toolsearch_server.rpc.responses import Detail
+from toolsearch_server.store import CatalogKey
 
 SERVICE = search_service_pb2.DESCRIPTOR.services_by_name["ToolSearchService"]
 
@@ -55,7 +56,7 @@ class ToolSearchService:
         wanted = requests.entry_filter(request.filter, self._limits)
         detail = requests.detail(request.detail, default=Detail.SUMMARY)
         size = self._page_size(request.page_size)
-        pages = Pages.of("ListTools", call.caller.tenant, request.catalog, request.filter)
+        pages = Pages.of("ListTools", self._key(call, request), request.filter)
         start = pages.start(request.page_token)
         _, view = await self._view(call, request)
         selected = view.select(wanted)
@@ -76,7 +77,7 @@ class ToolSearchService:
         self, call: Call, request: search_service_pb2.ListNamespacesRequest
     ) -> search_service_pb2.ListNamespacesResponse:
         size = self._page_size(request.page_size)
-        pages = Pages.of("ListNamespaces", call.caller.tenant, request.catalog, scope=request.parent)
+        pages = Pages.of("ListNamespaces", self._key(call, request), scope=request.parent)
         start = pages.start(request.page_token)
         _, view = await self._view(call, request)
         tree = _namespace_tree(view, request.parent)
@@ -109,7 +110,7 @@ class ToolSearchService:
     async def watch_catalog(
         self, call: Call, request: search_service_pb2.WatchCatalogRequest
     ) -> AsyncIterator[search_service_pb2.WatchCatalogResponse]:
-        key = requests.catalog_key(call.caller.tenant, request.catalog, self._limits)
+        key = self._key(call, request)
         start = None
         if request.HasField("from_revision"):
             start = requests.revision(request.from_revision, field="from_revision")
@@ -118,11 +119,14 @@ class ToolSearchService:
 
     async def _view(self, call: Call, request: ReadRequest) -> tuple[Catalog, View]:
         return await self._catalogs.view(
-            requests.catalog_key(call.caller.tenant, request.catalog, self._limits),
+            self._key(call, request),
             min_revision=requests.revision(request.min_revision, field="min_revision"),
             epoch=request.epoch,
             timeout=call.wait_seconds,
         )
+
+    def _key(self, call: Call, request: ReadRequest | search_service_pb2.WatchCatalogRequest) -> CatalogKey:
+        return requests.catalog_key(call.caller.tenant, request.catalog, self._limits)
 
     def _page_size(self, value: int) -> int:
         limits = self._limits

@@ -102,15 +102,21 @@ class Client:
         timeout: float | None = None,
     ) -> Iterator[t.Entry]:
         """All entries by canonical name, fetched a page at a time; `timeout` is for each page."""
-        reading = self._session.reading(min_revision)
-        return self._pages(lambda token: _calls.list_tools(reading, filter, detail, page_size, token), timeout)
+
+        def page(token: str) -> Call[Page[t.Entry]]:
+            return _calls.list_tools(self._session.reading(min_revision), filter, detail, page_size, token)
+
+        return self._pages(page, timeout)
 
     def list_namespaces(
         self, parent: str = "", *, page_size: int = 0, min_revision: int | None = None, timeout: float | None = None
     ) -> Iterator[t.Namespace]:
         """The namespaces of canonical names, with counts."""
-        reading = self._session.reading(min_revision)
-        return self._pages(lambda token: _calls.list_namespaces(reading, parent, page_size, token), timeout)
+
+        def page(token: str) -> Call[Page[t.Namespace]]:
+            return _calls.list_namespaces(self._session.reading(min_revision), parent, page_size, token)
+
+        return self._pages(page, timeout)
 
     def get_tools(
         self,
