@@ -151,7 +151,7 @@ def test_calls_under_way_finish_during_a_drain() -> None:
         def wait_for_a_revision() -> None:
             answers.append(client.search("thing", min_revision=2).matches[0].name)
 
-        waiting = threading.Thread(target=wait_for_a_revision)
+        waiting = threading.Thread(target=wait_for_a_revision, daemon=True)
         waiting.start()
         with Client(address) as writer:
             writer.search("thing")
@@ -187,7 +187,7 @@ def test_nothing_acknowledged_is_lost_when_the_server_is_killed_during_a_load(tm
                         return
                     acknowledged.append(number)
 
-        loading = threading.Thread(target=load)
+        loading = threading.Thread(target=load, daemon=True)
         loading.start()
         wait_for(lambda: len(acknowledged) > 15, what="some writes")
         server.kill()

@@ -127,7 +127,7 @@ def test_a_watcher_is_told_of_changes_as_they_happen(address: str, tenant: str, 
                 events.append(event)
                 started.set()
 
-    watcher = threading.Thread(target=watch)
+    watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     assert started.wait(10)
     client.sync_server("s", [tool("b")])

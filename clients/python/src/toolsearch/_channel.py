@@ -31,6 +31,8 @@ MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 OPTIONS: tuple[tuple[str, str | int], ...] = (
     ("grpc.service_config", SERVICE_CONFIG),
     ("grpc.service_config_disable_resolution", 1),
+    # A new client connects afresh, instead of inheriting another's back-off from a process-wide pool.
+    ("grpc.use_local_subchannel_pool", 1),
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
     ("grpc.keepalive_time_ms", 30_000),
