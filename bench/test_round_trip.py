@@ -12,8 +12,8 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from pytest_benchmark.fixture import BenchmarkFixture
-from support import DATA, running_server, tool
 
+from support import DATA, running_server, tool
 from toolsearch import Client, EntryInput
 
 QUERIES = [
@@ -63,7 +63,9 @@ def test_search(address: str, tools: list[EntryInput], benchmark: BenchmarkFixtu
 
 
 @pytest.mark.parametrize("entries", [100, 1_000, 6_000])
-def test_one_change_until_it_is_findable(address: str, tools: list[EntryInput], benchmark: BenchmarkFixture, entries: int) -> None:
+def test_one_change_until_it_is_findable(
+    address: str, tools: list[EntryInput], benchmark: BenchmarkFixture, entries: int
+) -> None:
     numbers = itertools.count()
     with Client(address, catalog=f"w{entries}") as client:
         client.apply_changes(tools[:entries], timeout=60)
