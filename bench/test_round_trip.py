@@ -48,8 +48,8 @@ def tools() -> list[EntryInput]:
 
 def test_empty_call(address: str, benchmark: BenchmarkFixture) -> None:
     with grpc.insecure_channel(address) as channel:
-        check = health_pb2_grpc.HealthStub(channel).Check
-        benchmark(check, health_pb2.HealthCheckRequest())
+        health: Any = health_pb2_grpc.HealthStub(channel)
+        benchmark(health.Check, health_pb2.HealthCheckRequest())
 
 
 @pytest.mark.parametrize("strategy", ["auto", "bm25", "regex", "fuzzy"])

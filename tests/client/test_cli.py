@@ -64,7 +64,7 @@ def test_load_reads_every_form_of_tools(run: Run, tmp_path: Path, content: str) 
 
 def test_load_takes_each_tools_own_server_and_other_spellings_of_the_schema(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "tools.jsonl"
-    lines = [
+    lines: list[dict[str, Any]] = [
         {"name": "a", "server": "x", "description": "d", "input_schema": {"type": "object", "properties": {"needle": {}}}},
         {"name": "b", "server": "", "input_schema": None},
     ]

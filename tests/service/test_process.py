@@ -10,6 +10,7 @@ import threading
 import urllib.error
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -80,7 +81,7 @@ def test_a_missing_command_is_a_usage_error() -> None:
 
 def test_health_says_serving_and_reflection_knows_the_services(address: str) -> None:
     with grpc.insecure_channel(address) as channel:
-        health = health_pb2_grpc.HealthStub(channel)
+        health: Any = health_pb2_grpc.HealthStub(channel)
         for service in ("", "toolsearch.v1.ToolSearchService", "toolsearch.v1.CatalogService"):
             answer = health.Check(health_pb2.HealthCheckRequest(service=service))
             assert answer.status == health_pb2.HealthCheckResponse.SERVING
@@ -90,7 +91,8 @@ def test_health_says_serving_and_reflection_knows_the_services(address: str) -> 
 
 def test_health_can_be_watched_through_a_drain() -> None:
     with running_server("--store", "memory:") as (server, address), grpc.insecure_channel(address) as channel:
-        statuses = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
+        health: Any = health_pb2_grpc.HealthStub(channel)
+        statuses = health.Watch(health_pb2.HealthCheckRequest())
         assert next(statuses).status == health_pb2.HealthCheckResponse.SERVING
         server.process.send_signal(signal.SIGTERM)
         assert next(statuses).status == health_pb2.HealthCheckResponse.NOT_SERVING
