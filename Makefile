@@ -52,7 +52,7 @@ proto: $(READY) ## generate the Python stubs from the contract
 	proto/generate.sh $(STUBS)
 
 lock: | $(UV) ## resolve requirements.lock anew; it names no package index, so that any mirror will do
-	$(UV) export --quiet --upgrade --all-packages --all-groups --no-emit-workspace --no-annotate --no-header \
+	$(UV) export --quiet --upgrade --all-packages --all-groups --all-extras --no-emit-workspace --no-annotate --no-header \
 		--format requirements-txt --output-file requirements.lock
 
 bench: $(READY) ## measure, with pytest-benchmark

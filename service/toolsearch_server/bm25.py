@@ -1,7 +1,8 @@
 """The word index: BM25 over names, descriptions and parameters. The only module that knows Tantivy.
 
 One combined text is indexed twice, as stems and as plain words, because BM25 saturates per field and separate fields for
-name, description and parameters rank worse; the name alone and the trigrams of the name add a little each.
+name, description and parameters rank worse; concepts find what is said in other words; the name alone and the trigrams of the
+name add a little each.
 """
 
 import math
@@ -11,6 +12,8 @@ from typing import NamedTuple, Self
 
 import tantivy
 
+from toolsearch_server import text
+from toolsearch_server.concepts import concepts
 from toolsearch_server.document import Postings
 from toolsearch_server.selection import EVERYTHING, Selection
 
@@ -18,11 +21,11 @@ WRITER_HEAP_BYTES = 15_000_000
 MAX_SEGMENTS = 8
 MAX_DEAD_SHARE = 0.1
 TIE_MARGIN = 16
-SCORE_DIGITS = 5
-"""Scores are compared to so many digits: the order in which Tantivy adds its floats is no reason to prefer an entry."""
+SCORE_DIGITS = 4
+"""Scores are compared to so many decimals: the order in which Tantivy adds its floats is no reason to prefer an entry."""
 
-STEMS, WORDS, NAME, TRIGRAMS = "stems", "words", "name", "trigrams"
-WEIGHTS = {STEMS: 0.6, WORDS: 0.4, NAME: 0.4, TRIGRAMS: 0.1}
+STEMS, WORDS, NAME, CONCEPTS, TRIGRAMS = "stems", "words", "name", "concepts", "trigrams"
+WEIGHTS = {STEMS: 0.6, WORDS: 0.4, NAME: 0.4, CONCEPTS: 0.5, TRIGRAMS: 0.06}
 
 
 class QueryWord(NamedTuple):
@@ -31,6 +34,21 @@ class QueryWord(NamedTuple):
     word: str
     stem: str
     weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a query asks for, analysed."""
+
+    words: tuple[QueryWord, ...]
+    concepts: tuple[str, ...]
+    trigrams: tuple[str, ...]
+
+    @classmethod
+    def of(cls, words: Sequence[QueryWord]) -> "Asked":
+        certain = [word.stem for word in words if word.weight == 1.0]
+        pieces = text.trigrams(word.word for word in words)
+        return cls(tuple(words), tuple(dict.fromkeys(concepts(certain))), tuple(dict.fromkeys(pieces)))
 
 
 class Hit(NamedTuple):
@@ -92,16 +110,12 @@ class Bm25Index:
     def knows(self, word: QueryWord) -> bool:
         return self._searcher.doc_freq(STEMS, word.stem) > 0 or self._searcher.doc_freq(WORDS, word.word) > 0
 
-    def search(
-        self, words: Sequence[QueryWord], trigrams: Sequence[str], *, limit: int, selection: Selection = EVERYTHING
-    ) -> Hits:
-        """The best `limit` documents that have any of the words, best first; trigrams only add to their scores."""
-        if not words:
+    def search(self, asked: Asked, *, limit: int, selection: Selection = EVERYTHING) -> Hits:
+        """The best `limit` documents that have any of the words or concepts, best first; trigrams only add to their scores."""
+        if not asked.words:
             return Hits([], 0)
-        query = _word_query(words)
-        if trigrams:
-            query = _any(query, *(_term(TRIGRAMS, trigram, WEIGHTS[TRIGRAMS]) for trigram in trigrams), must_first=True)
-        query = _selected(query, selection)
+        trigrams = (_term(TRIGRAMS, trigram, WEIGHTS[TRIGRAMS]) for trigram in asked.trigrams)
+        query = _selected(_any(_matching(asked), *trigrams, must_first=True), selection)
         wanted = limit + TIE_MARGIN
         while True:
             result = self._searcher.search(query, limit=wanted, count=True)
@@ -113,13 +127,15 @@ class Bm25Index:
         scored = [Hit(int(slot or 0), round_score(score)) for slot, (score, _) in zip(slots, hits, strict=True)]
         return Hits(scored, int(result.count))  # type: ignore[attr-defined]  # missing in tantivy's stubs
 
-    def count(self, words: Sequence[QueryWord], *, selection: Selection = EVERYTHING) -> int:
-        result = self._searcher.search(_selected(_word_query(words), selection), limit=1, count=True)
+    def count(self, asked: Iterable[Asked], *, selection: Selection = EVERYTHING) -> int:
+        """How many documents have any of the words or concepts of any of the queries."""
+        any_of_them = _any(*(_matching(each) for each in asked))
+        result = self._searcher.search(_selected(any_of_them, selection), limit=1, count=True)
         return int(result.count)  # type: ignore[attr-defined]
 
 
 def round_score(score: float) -> float:
-    return float(f"{score:.{SCORE_DIGITS}g}")
+    return round(score, SCORE_DIGITS)
 
 
 def _write(index: tantivy.Index, *, removed: Iterable[int], added: Iterable[tuple[int, Postings, frozenset[str]]]) -> None:
@@ -133,6 +149,7 @@ def _write(index: tantivy.Index, *, removed: Iterable[int], added: Iterable[tupl
         document.add_text(STEMS, postings.stems)
         document.add_text(WORDS, postings.words)
         document.add_text(NAME, postings.name_stems)
+        document.add_text(CONCEPTS, postings.concepts)
         document.add_text(TRIGRAMS, postings.name_trigrams)
         for facet in facets:
             document.add_text("facets", facet)
@@ -146,9 +163,10 @@ def _term(field: str, term: str, weight: float) -> tantivy.Query:
     return tantivy.Query.boost_query(tantivy.Query.term_query(_SCHEMA, field, term, "freq"), weight)
 
 
-def _word_query(words: Sequence[QueryWord]) -> tantivy.Query:
-    clauses: list[tantivy.Query] = []
-    for word, stem, weight in words:
+def _matching(asked: Asked) -> tantivy.Query:
+    """What makes a document match at all."""
+    clauses = [_term(CONCEPTS, concept, WEIGHTS[CONCEPTS]) for concept in asked.concepts]
+    for word, stem, weight in asked.words:
         clauses.append(_term(STEMS, stem, WEIGHTS[STEMS] * weight))
         clauses.append(_term(WORDS, word, WEIGHTS[WORDS] * weight))
         clauses.append(_term(NAME, stem, WEIGHTS[NAME] * weight))

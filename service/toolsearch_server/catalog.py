@@ -23,6 +23,7 @@ from toolsearch_server.limits import Limits
 from toolsearch_server.names import NameIndex
 from toolsearch_server.ranking import Indexes, Query, Ranking
 from toolsearch_server.selection import NO_FILTER, Filter, Selection, required_facets
+from toolsearch_server.vectors import Embedder, VectorIndex
 
 RECENT_CHANGES = 256
 MAX_HOLE_SHARE = 0.5
@@ -40,9 +41,10 @@ class View:
     slots: dict[EntryKey, int]
     documents: list[Document | None]
     bm25: Bm25Index
+    vectors: VectorIndex | None
 
     @classmethod
-    def of(cls, entries: Entries) -> "View":
+    def of(cls, entries: Entries, embedder: Embedder | None = None) -> "View":
         slots = {key: slot for slot, key in enumerate(entries.by_key)}
         documents: list[Document | None] = []
         postings = []
@@ -50,7 +52,8 @@ class View:
             document, words = analyse(entry)
             documents.append(document)
             postings.append((slot, words, document.facets))
-        return cls(entries, slots, documents, Bm25Index.build(postings))
+        vectors = None if embedder is None else VectorIndex.build(embedder, list(entries.by_key.values()))
+        return cls(entries, slots, documents, Bm25Index.build(postings), vectors)
 
     def after(self, change: Change, entries: Entries) -> "View":
         """The view once `change`, which led to `entries`, is indexed. Done once: it moves the index on."""
@@ -66,8 +69,13 @@ class View:
             documents.append(document)
         bm25 = self.bm25.changed(removed=removed, added=added)
         if bm25.worn or len(documents) - len(slots) > MAX_HOLE_SHARE * len(documents):
-            return View.of(entries)
-        return View(entries, slots, documents, bm25)
+            return View.of(entries, self.embedder)
+        vectors = None if self.vectors is None else self.vectors.changed(removed=removed, added=change.upserts)
+        return View(entries, slots, documents, bm25, vectors)
+
+    @property
+    def embedder(self) -> Embedder | None:
+        return None if self.vectors is None else self.vectors.embedder
 
     @property
     def version(self) -> Version:
@@ -76,7 +84,7 @@ class View:
     @functools.cached_property
     def indexes(self) -> Indexes:
         named = ((slot, document.entry) for slot, document in enumerate(self.documents) if document is not None)
-        return Indexes(self.bm25, NameIndex(named), self.documents)
+        return Indexes(self.bm25, NameIndex(named), self.vectors, self.documents)
 
     @functools.cached_property
     def servers(self) -> Counter[str]:
@@ -149,8 +157,8 @@ class Catalog:
         self._progress = asyncio.Event()
 
     @classmethod
-    async def load(cls, entries: Entries, *, limits: Limits) -> "Catalog":
-        return cls(await asyncio.to_thread(View.of, entries), limits=limits)
+    async def load(cls, entries: Entries, *, limits: Limits, embedder: Embedder | None) -> "Catalog":
+        return cls(await asyncio.to_thread(View.of, entries, embedder), limits=limits)
 
     @property
     def busy(self) -> bool:
@@ -223,4 +231,4 @@ def _next_view(view: View, pending: Mapping[EntryKey, Entry | None], entries: En
         return view.after(change, entries)
     except Exception:  # whatever is wrong with the index, the entries are intact
         log.exception("indexing failed, building the index anew", revision=entries.version.revision)
-        return View.of(entries)
+        return View.of(entries, view.embedder)

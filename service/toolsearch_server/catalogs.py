@@ -13,6 +13,7 @@ from toolsearch_server.changes import NO_ENTRIES, NO_VERSION, Entries, Outcome, 
 from toolsearch_server.errors import CatalogNotFound, RevisionMismatch, WriteContention
 from toolsearch_server.limits import Limits
 from toolsearch_server.store import CatalogKey, CatalogRecord, Conflict, Store
+from toolsearch_server.vectors import Embedder
 
 WRITE_ATTEMPTS = 8
 
@@ -29,10 +30,11 @@ class _Loaded:
 
 
 class Catalogs:
-    def __init__(self, store: Store, *, limits: Limits, idle_seconds: float) -> None:
+    def __init__(self, store: Store, *, limits: Limits, idle_seconds: float, embedder: Embedder | None = None) -> None:
         self._store = store
         self._limits = limits
         self._idle_seconds = idle_seconds
+        self._embedder = embedder
         self._loaded: dict[CatalogKey, _Loaded] = {}
         self._loading: dict[CatalogKey, asyncio.Task[_Loaded | None]] = {}
 
@@ -176,7 +178,7 @@ class Catalogs:
         """For a write: a catalog that does not exist is made in memory first, and dropped again if the write fails."""
         loaded = self._loaded.get(key) or await self._load(key)
         if loaded is None:
-            catalog = await Catalog.load(NO_ENTRIES, limits=self._limits)
+            catalog = await Catalog.load(NO_ENTRIES, limits=self._limits, embedder=self._embedder)
             loaded = self._loaded.setdefault(key, _Loaded(catalog, time.monotonic()))
         loaded.last_used = time.monotonic()
         return loaded
@@ -194,7 +196,7 @@ class Catalogs:
         entries = await self._store.snapshot(key)
         if entries is None:
             return self._loaded.get(key)
-        catalog = await Catalog.load(entries, limits=self._limits)
+        catalog = await Catalog.load(entries, limits=self._limits, embedder=self._embedder)
         loaded = self._loaded[key] = _Loaded(catalog, time.monotonic())
         seconds = round(time.perf_counter() - started, 3)
         log.debug("catalog loaded", catalog=key.catalog, entries=len(entries.by_key), seconds=seconds)

@@ -70,6 +70,7 @@ class Config:
     drain_delay: float = 2.0
     drain_grace: float = 20.0
     idle_seconds: float = 3600.0
+    embeddings: str = "auto"
 
 
 class ConfigError(ValueError):
@@ -91,6 +92,7 @@ def parse(argv: Sequence[str], environment: Mapping[str, str]) -> Config:
             drain_delay=arguments.drain_delay,
             drain_grace=arguments.drain_grace,
             idle_seconds=arguments.idle_seconds,
+            embeddings=arguments.embeddings,
         )
     except ConfigError as error:
         _fail(parser, str(error))
@@ -165,6 +167,12 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     option("--drain-grace", default=20.0, text="seconds for calls under way to finish", type=_seconds, metavar="S")
     option(
         "--idle-seconds", default=3600.0, text="let a catalog go from memory after so long unused", type=_seconds, metavar="S"
+    )
+    option(
+        "--embeddings",
+        default="auto",
+        text="search by meaning too: static (built-in model), off, or auto: static if the extra semantic is installed",
+        type=_one_of("auto", "static", "off"),
     )
     serve.add_argument("--sample", action="store_true", help="load a sample catalog if the default tenant has none")
     return parser

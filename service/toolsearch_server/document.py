@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from toolsearch_server import selection, text
+from toolsearch_server.concepts import concepts
 from toolsearch_server.entry import Entry
 
 
@@ -25,6 +26,7 @@ class Postings:
     words: str
     name_stems: str
     name_trigrams: str
+    concepts: str
 
 
 def analyse(entry: Entry) -> tuple[Document, Postings]:
@@ -49,6 +51,7 @@ def analyse(entry: Entry) -> tuple[Document, Postings]:
         words=" ".join((*name_words, *description_words, *parameter_words)),
         name_stems=" ".join(text.stems(text.words(entry.local_name))),
         name_trigrams=" ".join(text.trigrams(name_words)),
+        concepts=" ".join(concepts((*name_stems, *description_stems))),
     )
     return document, postings
 

@@ -1,29 +1,50 @@
-"""Strategies: from a query to ranked entries with relevance and reasons. Pure functions over the indexes of one catalog."""
+"""Strategies: from a query to ranked entries. Pure functions over the indexes of one catalog."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import partial
+from itertools import islice
 
 from toolsearch_server import text
-from toolsearch_server.bm25 import Bm25Index, QueryWord
+from toolsearch_server.bm25 import Asked, Bm25Index, QueryWord, round_score
 from toolsearch_server.document import Document
 from toolsearch_server.errors import PatternInvalid, StrategyUnavailable, shorten
 from toolsearch_server.limits import Limits
-from toolsearch_server.names import NEAR_CUTOFF, NEAR_NAMES, Fit, NameIndex, Pattern, looks_like_pattern
+from toolsearch_server.names import NEAR_CUTOFF, NEAR_NAMES, NameIndex, Pattern, looks_like_pattern
+from toolsearch_server.relevance import (
+    ELSEWHERE_RELEVANCE,
+    FIT_REASON,
+    FIT_RELEVANCE,
+    NAMED_EXACTLY,
+    AskedWord,
+    AskedWords,
+    Judgement,
+    MatchedBy,
+    judge_both,
+    judge_meaning,
+    judge_pattern,
+    judge_spelling,
+    judge_words,
+)
 from toolsearch_server.selection import EVERYTHING, NO_FILTER, Filter, Selection
+from toolsearch_server.vectors import Similarities, VectorIndex
 
 FUSION_DEPTH = 50
 """How many matches of each phrasing are looked at when several are fused."""
 
+HYBRID_DEPTH = 50
+"""How many matches by words and by meaning are looked at when they are fused."""
+
+MEANING_WEIGHT = 0.15
+"""What one standard deviation of similarity counts, where the best match by words has 1."""
+
+MIN_COSINE = 0.2
+"""What is less similar is not similar at all."""
+
 GUESS_WEIGHT = 0.8
 """What a corrected word counts, times its similarity."""
-
-SPELLING_RELEVANCE = 0.9
-PATTERN_ELSEWHERE_RELEVANCE = 0.5
-PLACE_WEIGHTS = {"name": 1.0, "description": 0.8, "parameters": 0.65}
-FIT_RELEVANCE = {Fit.WHOLE: 1.0, Fit.PREFIX: 0.9, Fit.INSIDE: 0.8}
-FIT_REASON = {Fit.WHOLE: "is the whole name", Fit.PREFIX: "begins the name", Fit.INSIDE: "is in the name"}
 
 
 class Strategy(IntEnum):
@@ -35,16 +56,6 @@ class Strategy(IntEnum):
     FUZZY = 4
     SEMANTIC = 5
     HYBRID = 6
-
-
-class MatchedBy(IntEnum):
-    """What made an entry match; the numbers are the contract's."""
-
-    NAME = 1
-    WORDS = 2
-    PATTERN = 3
-    SPELLING = 4
-    MEANING = 5
 
 
 class SearchField(IntEnum):
@@ -74,12 +85,16 @@ class Indexes:
 
     bm25: Bm25Index
     names: NameIndex
+    vectors: VectorIndex | None
     documents: Sequence[Document | None]
 
     def document(self, slot: int) -> Document:
         document = self.documents[slot]
         assert document is not None, "the indexes only know slots that are taken"
         return document
+
+    def admits(self, selection: Selection, slot: int) -> bool:
+        return selection.admits(slot, self.document(slot).facets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,28 +126,28 @@ class Ranking:
 
 
 @dataclass(slots=True)
-class _Found:
-    """What one phrasing found: candidates best first, and how many match in all. Judged only if they make it to the answer."""
+class Candidate:
+    """What may become a match. Judged and explained only if it does."""
 
-    candidates: "list[_Candidate]"
-    total: int
-    strategy: Strategy
-    notes: tuple[str, ...] = ()
+    slot: int
+    score: float
+    judge: Callable[[], Judgement]
+    parts: Callable[[], list[Part]]
 
 
 @dataclass(slots=True)
-class _Candidate:
-    slot: int
-    score: float
-    judge: "Callable[[], _Judgement]"
-    parts: list[Part] = field(default_factory=list[Part])
+class Found:
+    """What one phrasing found. `total` counts all that match, `by_words` those of them that have its words."""
 
+    candidates: list[Candidate]
+    total: int
+    strategy: Strategy
+    by_words: int = 0
+    notes: tuple[str, ...] = ()
 
-@dataclass(frozen=True, slots=True)
-class _Judgement:
-    relevance: float
-    reason: str
-    matched_by: MatchedBy
+    @property
+    def best_score(self) -> float:
+        return max((candidate.score for candidate in self.candidates), default=0.0)
 
 
 def search(indexes: Indexes, query: Query, *, selection: Selection = EVERYTHING, limits: Limits) -> Ranking:
@@ -158,7 +173,7 @@ def search(indexes: Indexes, query: Query, *, selection: Selection = EVERYTHING,
 
 def near_names(indexes: Indexes, texts: Iterable[str], selection: Selection = EVERYTHING) -> tuple[str, ...]:
     """Canonical names spelled most like any of the texts."""
-    hits = (hit for each in texts for hit in indexes.names.near(each, NEAR_CUTOFF) if _admits(indexes, selection, hit.slot))
+    hits = (hit for each in texts for hit in indexes.names.near(each, NEAR_CUTOFF) if indexes.admits(selection, hit.slot))
     ordered = sorted((-hit.similarity, indexes.document(hit.slot).entry.name) for hit in hits)
     return tuple(dict.fromkeys(name for _, name in ordered))[:NEAR_NAMES]
 
@@ -177,54 +192,66 @@ def message(ranking: Ranking, query: Query) -> str:
     return "; ".join((line, *ranking.notes))
 
 
-def _judged(candidate: _Candidate) -> Match:
+def _judged(candidate: Candidate) -> Match:
     judgement = candidate.judge()
     return Match(
         slot=candidate.slot,
         score=candidate.score,
         relevance=judgement.relevance,
         reason=judgement.reason,
-        matched_by=(judgement.matched_by,),
-        parts=tuple(candidate.parts),
+        matched_by=judgement.matched_by,
+        parts=tuple(candidate.parts()),
     )
 
 
-def _fused(found: Sequence[_Found]) -> list[_Candidate]:
+# Several phrasings
+
+
+def _fused(found: Sequence[Found]) -> list[Candidate]:
     """One list for several phrasings: an entry's shares of each phrasing's best score are added."""
-    fused: dict[int, _Candidate] = {}
-    for phrasing, each in enumerate(found, start=1):
-        best = max((candidate.score for candidate in each.candidates), default=1.0) or 1.0
+    fused: dict[int, Candidate] = {}
+    for number, each in enumerate(found, start=1):
+        best = each.best_score if each.best_score > 0 else 1.0
         for candidate in each.candidates:
-            share = Part(f"phrasing {phrasing}", candidate.score / best, f"{candidate.score:.4g} of the best {best:.4g}")
-            merged = fused.setdefault(candidate.slot, _Candidate(candidate.slot, 0.0, candidate.judge))
-            merged.judge = _better_of(merged.judge, candidate.judge)
-            merged.score += share.value
-            merged.parts.append(share)
+            share = candidate.score / best
+            parts = partial(_part, f"phrasing {number}", share, f"{candidate.score:.4g} of the best {best:.4g}")
+            known = fused.get(candidate.slot)
+            if known is None:
+                fused[candidate.slot] = Candidate(candidate.slot, share, candidate.judge, parts)
+            else:
+                known.score += share
+                known.judge = partial(_more_relevant, known.judge, candidate.judge)
+                known.parts = partial(_both, known.parts, parts)
     return list(fused.values())
 
 
-def _better_of(left: "Callable[[], _Judgement]", right: "Callable[[], _Judgement]") -> "Callable[[], _Judgement]":
-    if left is right:
-        return left
-    return lambda: max(left(), right(), key=lambda judgement: judgement.relevance)
+def _more_relevant(left: Callable[[], Judgement], right: Callable[[], Judgement]) -> Judgement:
+    return max(left(), right(), key=lambda judgement: judgement.relevance)
 
 
-def _union_size(indexes: Indexes, query: Query, found: Sequence[_Found], selection: Selection, limits: Limits) -> int:
-    """How many entries any phrasing matches."""
-    if all(each.strategy == Strategy.BM25 for each in found):
-        words = [word for phrasing in query.texts for word in query_words(indexes, phrasing, limits)]
-        counted = indexes.bm25.count(words, selection=selection) if words else 0
-    else:
-        counted = max(each.total for each in found)
-    return max(counted, len({candidate.slot for each in found for candidate in each.candidates}))
+def _union_size(indexes: Indexes, query: Query, found: Sequence[Found], selection: Selection, limits: Limits) -> int:
+    """How many entries any phrasing matches. Matches by words are counted, others are known one by one."""
+    asked = [Asked.of(query_words(indexes, phrasing, limits)) for phrasing in query.texts]
+    by_words = indexes.bm25.count((each for each in asked if each.words), selection=selection)
+    others = max(each.total - each.by_words for each in found)
+    known = len({candidate.slot for each in found for candidate in each.candidates})
+    return max(by_words if any(each.by_words for each in found) else 0, others, known)
+
+
+def _part(name: str, value: float, detail: str) -> list[Part]:
+    return [Part(name, value, detail)]
+
+
+def _both(left: Callable[[], list[Part]], right: Callable[[], list[Part]]) -> list[Part]:
+    return left() + right()
 
 
 # The strategies. Each takes a query with one text.
 
 
-def _auto(indexes: Indexes, query: Query, selection: Selection, limits: Limits) -> _Found:
+def _auto(indexes: Indexes, query: Query, selection: Selection, limits: Limits) -> Found:
     phrasing = query.texts[0]
-    named = [slot for slot in indexes.names.exact(phrasing) if _admits(indexes, selection, slot)]
+    named = [slot for slot in indexes.names.exact(phrasing) if indexes.admits(selection, slot)]
     if not named and len(phrasing) <= limits.pattern_length and looks_like_pattern(phrasing):
         try:
             found = _regex(indexes, query, selection, limits)
@@ -232,154 +259,155 @@ def _auto(indexes: Indexes, query: Query, selection: Selection, limits: Limits) 
             found = None
         if found and found.candidates:
             return found
-    found = _by_words(indexes, query, selection, query_words(indexes, phrasing, limits, correct=True))
-    if not named and found.total < query.limit:
-        _add_near(indexes, query, selection, limits, found)
+    found = _by_words_and_meaning(indexes, query, selection, query_words(indexes, phrasing, limits, correct=True))
+    if not named and found.by_words < query.limit:
+        _add_near(found, _fuzzy(indexes, query, selection, limits))
     _put_first(named, found)
     return found
 
 
-def _put_first(named: Sequence[int], found: _Found) -> None:
-    """The entries that were named come first, with the score of the best match on top of their own."""
-    if not named:
-        return
-    best = max((candidate.score for candidate in found.candidates), default=0.0) + 1.0
+def _put_first(named: Sequence[int], found: Found) -> None:
+    """The entries that were named come first, with more than the score of the best match on top of their own."""
+    on_top = found.best_score + 1.0
     by_slot = {candidate.slot: candidate for candidate in found.candidates}
     for slot in named:
         candidate = by_slot.get(slot)
         if candidate is None:
-            candidate = _Candidate(slot, 0.0, _named_exactly)
+            candidate = Candidate(slot, 0.0, lambda: NAMED_EXACTLY, list)
             found.candidates.append(candidate)
-        candidate.judge = _named_exactly
-        candidate.score += best
-        candidate.parts.append(Part("exact name", best, "above every match by words"))
-    found.total = max(found.total, len(found.candidates))
+            found.total += 1
+        candidate.judge = lambda: NAMED_EXACTLY
+        candidate.score += on_top
+        candidate.parts = partial(_both, candidate.parts, partial(_part, "exact name", on_top, "above every other match"))
 
 
-def _named_exactly() -> _Judgement:
-    return _Judgement(1.0, "is the name asked for", MatchedBy.NAME)
-
-
-def _add_near(indexes: Indexes, query: Query, selection: Selection, limits: Limits, found: _Found) -> None:
-    """Few entries have the words: entries whose names are spelled like the query come after them."""
-    known = {candidate.slot for candidate in found.candidates}
-    lowest = min((candidate.score for candidate in found.candidates), default=1.0)
-    near = _fuzzy(indexes, query, selection, limits)
+def _add_near(found: Found, near: Found) -> None:
+    """Few entries have the words: names that are spelled like the query count as much as they are like it."""
+    scale = max(found.best_score, 1.0)
+    by_slot = {candidate.slot: candidate for candidate in found.candidates}
     for candidate in near.candidates:
-        if candidate.slot in known:
-            continue
-        candidate.score *= lowest * 0.9
-        candidate.parts = [Part("near name", candidate.score, "below every match by words")]
-        found.candidates.append(candidate)
-        found.total += 1
+        candidate.score *= scale
+        candidate.parts = partial(_part, "spelling", candidate.score, f"times the best score {scale:.4g}")
+        known = by_slot.get(candidate.slot)
+        if known is None:
+            found.candidates.append(candidate)
+            found.total += 1
+        elif known.score < candidate.score:
+            known.score, known.judge, known.parts = candidate.score, candidate.judge, candidate.parts
 
 
-def _bm25(indexes: Indexes, query: Query, selection: Selection, limits: Limits) -> _Found:
+def _bm25(indexes: Indexes, query: Query, selection: Selection, limits: Limits) -> Found:
     return _by_words(indexes, query, selection, query_words(indexes, query.texts[0], limits))
 
 
-def _by_words(indexes: Indexes, query: Query, selection: Selection, asked: Sequence[QueryWord]) -> _Found:
-    trigrams = list(dict.fromkeys(text.trigrams(word.word for word in asked)))
-    hits = indexes.bm25.search(asked, trigrams, limit=query.limit, selection=selection)
-    weights = _word_weights(indexes, asked)
+def _by_words(indexes: Indexes, query: Query, selection: Selection, words: Sequence[QueryWord]) -> Found:
+    hits = indexes.bm25.search(Asked.of(words), limit=query.limit, selection=selection)
+    asked = _asked_words(indexes, words)
+    size = indexes.bm25.size
     candidates = [
-        _Candidate(
+        Candidate(
             hit.slot,
             hit.score,
-            partial(_judge_words, indexes.document(hit.slot), weights),
-            [Part("bm25", hit.score, "words, stems, name and trigrams")],
+            partial(judge_words, indexes.document(hit.slot), asked, hit.score / hits.hits[0].score, entries=size),
+            partial(_part, "words", hit.score, "BM25 of words, stems, concepts, name and trigrams"),
         )
         for hit in hits.hits
     ]
-    return _Found(candidates, hits.total, Strategy.BM25)
+    return Found(candidates, hits.total, Strategy.BM25, by_words=hits.total)
 
 
-def query_words(indexes: Indexes, phrasing: str, limits: Limits, *, correct: bool = False) -> list[QueryWord]:
-    """The words to rank by; of very many, the rarest. `correct` adds what unknown ones may have been meant to be."""
-    content = text.content_words(phrasing)
-    asked = [QueryWord(word, stem) for word, stem in zip(content, text.stems(content), strict=True)]
-    asked = list({word.stem: word for word in reversed(asked)}.values())[::-1]
-    if len(asked) > limits.query_terms:
-        known = (word for word in asked if indexes.bm25.knows(word))
-        rarest = sorted(known, key=lambda word: -indexes.bm25.inverse_frequency(word.stem))
-        return rarest[: limits.query_terms]
-    if not correct:
-        return asked
-    guesses = (
-        QueryWord(guess, text.stems([guess])[0], GUESS_WEIGHT * similarity)
-        for word in asked
-        if not indexes.bm25.knows(word)
-        for guess, similarity in indexes.names.corrections(word.word)
-    )
-    return asked + list(guesses)
+def _hybrid(indexes: Indexes, query: Query, selection: Selection, limits: Limits) -> Found:
+    found = _by_words_and_meaning(indexes, query, selection, query_words(indexes, query.texts[0], limits))
+    if indexes.vectors is None:
+        found.notes = ("ranked by words alone: this server has no embedding model",)
+    return found
 
 
-def _word_weights(indexes: Indexes, asked: Sequence[QueryWord]) -> dict[str, tuple[str, float]]:
-    """What each stem is worth: rare words more. A word that no entry has is worth what the known ones are on average."""
-    rarity = {word.stem: indexes.bm25.inverse_frequency(word.stem) for word in asked if word.weight == 1.0}
-    known = [value for value in rarity.values() if value]
-    average = sum(known) / len(known) if known else 1.0
-    weights = {word.stem: (word.word, rarity[word.stem] or average) for word in asked if word.stem in rarity}
-    for word in asked:
-        if word.weight < 1.0 and word.stem not in weights:
-            weights[word.stem] = (f"{word.word}?", 0.0)
-    return weights
+def _by_words_and_meaning(indexes: Indexes, query: Query, selection: Selection, words: Sequence[QueryWord]) -> Found:
+    """Shares of the best score by words, plus how unusually near in meaning: for what is found either way."""
+    if indexes.vectors is None:
+        return _by_words(indexes, query, selection, words)
+    depth = max(query.limit, HYBRID_DEPTH)
+    hits = indexes.bm25.search(Asked.of(words), limit=depth, selection=selection)
+    shares = {hit.slot: hit.score / hits.hits[0].score for hit in hits.hits}
+    near = indexes.vectors.similarities(query.texts[0])
+    only_near = [slot for slot in _nearest(indexes, selection, near, depth) if slot not in shares]
+    scores = near.added_to(shares | dict.fromkeys(only_near, 0.0), MEANING_WEIGHT)
+    asked = _asked_words(indexes, words)
+    size = indexes.bm25.size
+    candidates = [
+        Candidate(
+            slot,
+            score,
+            partial(judge_both, indexes.document(slot), asked, score, float(near.cosines[slot]), entries=size),
+            partial(_hybrid_parts, shares.get(slot, 0.0), score, float(near.cosines[slot])),
+        )
+        for slot, score in _best(scores, query.limit)
+    ]
+    return Found(candidates, hits.total + len(only_near), Strategy.HYBRID, by_words=hits.total)
 
 
-def _judge_words(document: Document, weights: dict[str, tuple[str, float]]) -> _Judgement:
-    """Relevance: the share of what was asked for that the entry has, by weight of word and place."""
-    places = {
-        "name": document.name_stems,
-        "description": document.description_stems,
-        "parameters": document.parameter_stems,
-    }
-    having: dict[str, list[str]] = {}
-    covered = asked = guessed = 0.0
-    for stem, (word, weight) in weights.items():
-        asked += weight
-        place = next((place for place, stems in places.items() if f" {stem} " in stems), None)
-        if place is None:
-            continue
-        having.setdefault(place, []).append(word)
-        covered += weight * PLACE_WEIGHTS[place]
-        guessed += weight == 0.0
-    relevance = covered / asked if asked else 0.0
-    if not covered and guessed:
-        relevance = GUESS_WEIGHT * PLACE_WEIGHTS["parameters"]
-    reasons = [f"{', '.join(having[place])} in the {place}" for place in places if place in having]
-    return _Judgement(min(1.0, relevance), "matches " + "; ".join(reasons) if reasons else "", MatchedBy.WORDS)
+def _best(scores: Mapping[int, float], count: int) -> list[tuple[int, float]]:
+    """The `count` best and all that tie with the last of them."""
+    ordered = sorted(scores.items(), key=lambda item: -item[1])
+    lowest = ordered[count - 1][1] if len(ordered) > count else -math.inf
+    return [item for item in ordered if item[1] >= lowest]
 
 
-def _regex(indexes: Indexes, query: Query, selection: Selection, limits: Limits) -> _Found:
+def _hybrid_parts(share: float, score: float, cosine: float) -> list[Part]:
+    return [
+        Part("words", share, "share of the best score by words"),
+        Part("meaning", score - share, f"cosine {cosine:.3f}, as unusual as that is in this catalog"),
+    ]
+
+
+def _semantic(indexes: Indexes, query: Query, selection: Selection, _: Limits) -> Found:
+    if indexes.vectors is None:
+        raise StrategyUnavailable(
+            "strategy SEMANTIC needs an embedding model, and this server has none; install toolsearch-server[semantic]",
+            field="strategy",
+            given="SEMANTIC",
+            allowed="AUTO, BM25, REGEX, FUZZY, HYBRID",
+        )
+    near = indexes.vectors.similarities(query.texts[0])
+    candidates = []
+    for slot in _nearest(indexes, selection, near, query.limit):
+        cosine = round_score(float(near.cosines[slot]))
+        judge = partial(judge_meaning, cosine, float(near.standard_scores[slot]), entries=indexes.bm25.size)
+        candidates.append(Candidate(slot, cosine, judge, partial(_part, "meaning", cosine, "cosine of the embeddings")))
+    return Found(candidates, len(candidates), Strategy.SEMANTIC)
+
+
+def _nearest(indexes: Indexes, selection: Selection, near: Similarities, count: int) -> list[int]:
+    """Slots of the entries nearest in meaning, as far as they are near at all."""
+    if selection == EVERYTHING:
+        return near.nearest(count, MIN_COSINE)
+    ordered = near.nearest(len(near.cosines), MIN_COSINE)
+    return list(islice((slot for slot in ordered if indexes.admits(selection, slot)), count))
+
+
+def _regex(indexes: Indexes, query: Query, selection: Selection, limits: Limits) -> Found:
     pattern = Pattern(query.texts[0], case_sensitive=query.case_sensitive, limits=limits, field=query.field)
-    ranked: list[tuple[int, float, str]] = []
-    in_names: set[int] = set()
+    ranked: dict[int, tuple[float, str]] = {}
     if SearchField.NAME in query.fields:
         for slot, fit in indexes.names.matching(pattern):
-            in_names.add(slot)
-            ranked.append((slot, FIT_RELEVANCE[fit], f"pattern {FIT_REASON[fit]}"))
+            ranked[slot] = (FIT_RELEVANCE[fit], f"pattern {FIT_REASON[fit]}")
     for place in sorted(query.fields - {SearchField.NAME}):
         for slot, document in enumerate(indexes.documents):
-            if document is not None and slot not in in_names and pattern.found_in(_content(document, place)):
-                in_names.add(slot)
-                ranked.append((slot, PATTERN_ELSEWHERE_RELEVANCE, f"pattern is in the {place.name.lower()}"))
-    ranked = [item for item in ranked if _admits(indexes, selection, item[0])]
-    ranked.sort(key=lambda item: (-item[1], *_shortest_first(indexes.document(item[0]))))
+            if document is not None and slot not in ranked and pattern.found_in(_content(document, place)):
+                ranked[slot] = (ELSEWHERE_RELEVANCE, f"pattern is in the {place.name.lower()}")
+    admitted = [(slot, *why) for slot, why in ranked.items() if indexes.admits(selection, slot)]
+    admitted.sort(key=lambda item: (-item[1], *_shortest_first(indexes.document(item[0]))))
     candidates = [
-        _Candidate(
+        Candidate(
             slot,
-            # The rank decides, below the relevance that it refines.
-            relevance + 0.05 / (1 + rank),
-            partial(_Judgement, relevance, reason, MatchedBy.PATTERN),
-            [Part("pattern", relevance, reason), Part("short name", 0.05 / (1 + rank), f"number {rank + 1} by length")],
+            relevance + _short_name_bonus(rank),
+            partial(judge_pattern, relevance, reason),
+            partial(_pattern_parts, relevance, reason, rank),
         )
-        for rank, (slot, relevance, reason) in enumerate(ranked[: query.limit])
+        for rank, (slot, relevance, reason) in enumerate(admitted[: query.limit])
     ]
-    return _Found(candidates, len(ranked), Strategy.REGEX)
-
-
-def _shortest_first(document: Document) -> tuple[int, str]:
-    return len(document.entry.name), document.entry.name
+    return Found(candidates, len(admitted), Strategy.REGEX)
 
 
 def _content(document: Document, place: SearchField) -> str:
@@ -388,45 +416,37 @@ def _content(document: Document, place: SearchField) -> str:
     return f"{document.entry.title}\n{document.entry.description}"
 
 
-def _fuzzy(indexes: Indexes, query: Query, selection: Selection, _: Limits) -> _Found:
-    hits = [hit for hit in indexes.names.near(query.texts[0]) if _admits(indexes, selection, hit.slot)]
+def _shortest_first(document: Document) -> tuple[int, str]:
+    return len(document.entry.name), document.entry.name
+
+
+def _short_name_bonus(rank: int) -> float:
+    """The rank decides, below the relevance that it refines."""
+    return 0.05 / (1 + rank)
+
+
+def _pattern_parts(relevance: float, reason: str, rank: int) -> list[Part]:
+    return [
+        Part("pattern", relevance, reason),
+        Part("short name", _short_name_bonus(rank), f"number {rank + 1} by length"),
+    ]
+
+
+def _fuzzy(indexes: Indexes, query: Query, selection: Selection, _: Limits) -> Found:
+    hits = [hit for hit in indexes.names.near(query.texts[0]) if indexes.admits(selection, hit.slot)]
     candidates = [
-        _Candidate(
+        Candidate(
             hit.slot,
             hit.similarity,
-            partial(_judge_spelling, hit.similarity),
-            [Part("spelling", hit.similarity, "1 is the same")],
+            partial(judge_spelling, hit.similarity),
+            partial(_part, "spelling", hit.similarity, "1 is the same"),
         )
         for hit in hits
     ]
-    return _Found(candidates, len(candidates), Strategy.FUZZY)
+    return Found(candidates, len(candidates), Strategy.FUZZY)
 
 
-def _judge_spelling(similarity: float) -> _Judgement:
-    reason = f"name is spelled like the query, {similarity:.0%} alike"
-    return _Judgement(SPELLING_RELEVANCE * similarity, reason, MatchedBy.SPELLING)
-
-
-def _semantic(*_: object) -> _Found:
-    raise StrategyUnavailable(
-        "strategy SEMANTIC needs an embedding model, and this server has none",
-        field="strategy",
-        given="SEMANTIC",
-        allowed="AUTO, BM25, REGEX, FUZZY, HYBRID",
-    )
-
-
-def _hybrid(indexes: Indexes, query: Query, selection: Selection, limits: Limits) -> _Found:
-    found = _bm25(indexes, query, selection, limits)
-    found.notes = ("ranked by words alone: this server has no embedding model",)
-    return found
-
-
-def _admits(indexes: Indexes, selection: Selection, slot: int) -> bool:
-    return selection.admits(slot, indexes.document(slot).facets)
-
-
-_STRATEGIES: dict[Strategy, Callable[[Indexes, Query, Selection, Limits], _Found]] = {
+_STRATEGIES: Mapping[Strategy, Callable[[Indexes, Query, Selection, Limits], Found]] = {
     Strategy.AUTO: _auto,
     Strategy.BM25: _bm25,
     Strategy.REGEX: _regex,
@@ -434,3 +454,39 @@ _STRATEGIES: dict[Strategy, Callable[[Indexes, Query, Selection, Limits], _Found
     Strategy.SEMANTIC: _semantic,
     Strategy.HYBRID: _hybrid,
 }
+
+
+# The words of a query
+
+
+def query_words(indexes: Indexes, phrasing: str, limits: Limits, *, correct: bool = False) -> list[QueryWord]:
+    """The words to rank by; of very many, the rarest. `correct` adds what unknown ones may have been meant to be."""
+    content = text.content_words(phrasing)
+    first_with_stem: dict[str, QueryWord] = {}
+    for word, stem in zip(content, text.stems(content), strict=True):
+        first_with_stem.setdefault(stem, QueryWord(word, stem))
+    words = list(first_with_stem.values())
+    if len(words) > limits.query_terms:
+        known = (word for word in words if indexes.bm25.knows(word))
+        rarest = sorted(known, key=lambda word: -indexes.bm25.inverse_frequency(word.stem))
+        return rarest[: limits.query_terms]
+    if not correct:
+        return words
+    guesses = (
+        QueryWord(guess, text.stems([guess])[0], GUESS_WEIGHT * similarity)
+        for word in words
+        if not indexes.bm25.knows(word)
+        for guess, similarity in indexes.names.corrections(word.word)
+    )
+    return words + list(guesses)
+
+
+def _asked_words(indexes: Indexes, words: Sequence[QueryWord]) -> AskedWords:
+    """What each stem is worth. A word that no entry has is worth what the known ones are on average."""
+    rarity = {word.stem: indexes.bm25.inverse_frequency(word.stem) for word in words if word.weight == 1.0}
+    known = [value for value in rarity.values() if value]
+    average = sum(known) / len(known) if known else 1.0
+    asked = {word.stem: AskedWord(word.word, rarity[word.stem] or average) for word in words if word.stem in rarity}
+    for word in words:
+        asked.setdefault(word.stem, AskedWord(f"{word.word}?", 0.0))
+    return asked

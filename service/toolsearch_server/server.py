@@ -27,6 +27,7 @@ from toolsearch_server.rpc.requests import DEFAULT_CATALOG
 from toolsearch_server.sample import load_sample
 from toolsearch_server.store import CatalogKey
 from toolsearch_server.store.sqlite import SqliteStore
+from toolsearch_server.vectors import Embedder, static_embedder
 
 log = structlog.get_logger()
 
@@ -55,7 +56,12 @@ class Server:
         try:
             store = await SqliteStore.open(self._config.store.path, self._limits)
             self._cleanup.push_async_callback(store.close)
-            catalogs = Catalogs(store, limits=self._limits, idle_seconds=self._config.idle_seconds)
+            catalogs = Catalogs(
+                store,
+                limits=self._limits,
+                idle_seconds=self._config.idle_seconds,
+                embedder=await asyncio.to_thread(_embedder, self._config.embeddings),
+            )
             if self._config.sample:
                 key = CatalogKey(DEFAULT_TENANT, DEFAULT_CATALOG)
                 self.sample_entries = await load_sample(catalogs, key, self._limits)
@@ -136,17 +142,28 @@ class Server:
         await self._cleanup.aclose()
 
 
+def _embedder(setting: str) -> Embedder | None:
+    if setting == "off":
+        return None
+    embedder = static_embedder()
+    if embedder is None and setting == "static":
+        raise StartError("--embeddings static: the model is not installed; install toolsearch-server[semantic]")
+    log.info(
+        "search by meaning", embeddings="off, toolsearch-server[semantic] is not installed" if embedder is None else "static"
+    )
+    return embedder
+
+
 async def serve(config: Config) -> None:
     """Run until SIGTERM or SIGINT."""
+    stopped: asyncio.Queue[signal.Signals] = asyncio.Queue()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.put_nowait, number)
     server = Server(config)
     await server.start()
     log.info("listening", address=str(server.address), store=str(config.store.path or "memory:"))
     if config.log_format == "console":
         _greet(server, config)
-    stopped: asyncio.Queue[signal.Signals] = asyncio.Queue()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopped.put_nowait, number)
     received = await stopped.get()
     log.info("draining", signal=received.name)
     draining = asyncio.create_task(server.drain(config.drain_delay if received is signal.SIGTERM else 0.0))

@@ -47,7 +47,7 @@ def test_a_match_says_everything_about_itself(github: Client) -> None:
     assert match.description == match.summary
     assert match.tags == ("code",)
     assert not match.annotations.destructive
-    assert match.matched_by == (MatchedBy.WORDS,)
+    assert match.matched_by == (MatchedBy.WORDS, MatchedBy.MEANING)
     assert match.reason == "matches create, issue in the name; assignee in the parameters"
     assert 0.5 < match.relevance <= 1.0
     assert match.definition is None

@@ -33,6 +33,7 @@ def test_every_setting_is_an_environment_variable_too() -> None:
         TOOLSEARCH_DRAIN_DELAY="3",
         TOOLSEARCH_DRAIN_GRACE="4",
         TOOLSEARCH_IDLE_SECONDS="5",
+        TOOLSEARCH_EMBEDDINGS="off",
     )
     assert config == Config(
         listen=Address("::1", 7),
@@ -43,6 +44,7 @@ def test_every_setting_is_an_environment_variable_too() -> None:
         drain_delay=3.0,
         drain_grace=4.0,
         idle_seconds=5.0,
+        embeddings="off",
     )
 
 

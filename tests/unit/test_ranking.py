@@ -9,7 +9,8 @@ from toolsearch_server.catalog import View
 from toolsearch_server.changes import NO_ENTRIES, Version, plan_apply, plan_sync
 from toolsearch_server.errors import StrategyUnavailable
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
-from toolsearch_server.ranking import MatchedBy, Query, Strategy, message
+from toolsearch_server.ranking import Query, Strategy, message
+from toolsearch_server.relevance import MatchedBy
 
 
 @pytest.fixture(scope="module")
@@ -75,14 +76,18 @@ def test_more_of_what_was_asked_for_means_more_relevance(view: View) -> None:
     assert half_of_them < all_words <= 1.0
 
 
-def test_total_counts_all_matches_not_only_the_returned_ones(view: View) -> None:
-    found = ranked(view, "repository", limit=1)
+def test_total_counts_all_matches_not_only_the_returned_ones() -> None:
+    found = ranked(view_of(tool("a", "zebra"), tool("b", "zebra"), tool("c", "lion")), "zebra", limit=1)
     assert len(found.matches) == 1
     assert found.total == 2
 
 
 def test_min_relevance_leaves_out_the_rest(view: View) -> None:
-    assert [match.relevance >= 0.9 for match in ranked(view, "create issue", min_relevance=0.9).matches] == [True]
+    everything = [match.relevance for match in ranked(view, "create issue").matches]
+    best = max(everything)
+    assert len(everything) > 1
+    assert [match.relevance for match in ranked(view, "create issue", min_relevance=best).matches] == [best]
+    assert ranked(view, "create issue", min_relevance=1.0).matches == []
 
 
 def test_phrasings_are_fused_into_one_list(view: View) -> None:
@@ -94,8 +99,21 @@ def test_an_entry_that_fits_both_phrasings_beats_one_that_fits_one(view: View) -
     assert names_found(view, "issue", "bug report")[0] == "github.create_issue"
 
 
-def test_the_total_of_several_phrasings_counts_each_entry_once(view: View) -> None:
-    assert ranked(view, "repository", "issues repository", limit=1, strategy=Strategy.BM25).total == 2
+def test_the_total_of_several_phrasings_counts_each_entry_once() -> None:
+    animals = view_of(tool("a", "zebra"), tool("b", "zebra lion"), tool("c", "lion"), tool("d", "ant"))
+    assert ranked(animals, "zebra", "lion zebra", limit=1, strategy=Strategy.BM25).total == 3
+
+
+def test_a_word_of_the_same_concept_finds_the_tool_and_the_reason_says_so(view: View) -> None:
+    best = ranked(view, "erase branch").matches[0]
+    assert view.entry(best.slot).name == "github.delete_branch"
+    assert best.reason == "matches erase (as delet), branch in the name"
+
+
+def test_the_word_itself_beats_a_word_of_the_same_concept() -> None:
+    both = view_of(tool("remove_thing", "x"), tool("delete_thing", "x"))
+    assert names_found(both, "delete") == ["delete_thing", "remove_thing"]
+    assert names_found(both, "remove") == ["remove_thing", "delete_thing"]
 
 
 def test_the_message_of_an_empty_answer_names_the_query_and_what_is_near(view: View) -> None:

@@ -1,0 +1,107 @@
+"""Search by meaning, with the built-in model."""
+
+import pytest
+
+from support import draft, entries_of, names_found, ranked, tool
+from toolsearch_server.catalog import View
+from toolsearch_server.changes import NO_ENTRIES, Version, plan_apply, plan_sync
+from toolsearch_server.limits import DEFAULT_LIMITS
+from toolsearch_server.ranking import Strategy
+from toolsearch_server.relevance import MatchedBy
+from toolsearch_server.selection import Filter
+from toolsearch_server.vectors import Embedder, static_embedder
+
+TOOLS = [
+    draft(tool("get_forecast", "Rain, wind and temperature of the coming days in a city"), "meteo"),
+    draft(tool("play_track", "Plays a song by title or artist"), "audio", tags=["fun"]),
+    draft(tool("send_mail", "Sends an electronic letter to a recipient"), "post"),
+    draft(tool("transfer_funds", "Moves money between bank accounts"), "bank"),
+    draft(tool("delete_branch", "Removes a branch from a git repository"), "code"),
+    draft(tool("book_table", "Reserves a table in a restaurant"), "dining"),
+]
+
+
+@pytest.fixture(scope="module")
+def embedder() -> Embedder:
+    found = static_embedder()
+    assert found is not None, "the development environment has the extra semantic"
+    return found
+
+
+@pytest.fixture(scope="module")
+def view(embedder: Embedder) -> View:
+    return View.of(entries_of(TOOLS), embedder)
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("should I take an umbrella tomorrow", "meteo.get_forecast"),
+        ("wire cash to somebody", "bank.transfer_funds"),
+        ("dinner reservation", "dining.book_table"),
+        ("tunes by my favorite musician", "audio.play_track"),
+    ],
+)
+def test_meaning_finds_what_is_said_in_other_words(view: View, query: str, name: str) -> None:
+    for strategy in (Strategy.SEMANTIC, Strategy.HYBRID, Strategy.AUTO):
+        assert names_found(view, query, strategy=strategy)[0] == name, strategy
+
+
+def test_a_match_by_meaning_alone_says_so(view: View) -> None:
+    best = ranked(view, "should I take an umbrella tomorrow", strategy=Strategy.SEMANTIC).matches[0]
+    assert best.matched_by == (MatchedBy.MEANING,)
+    assert best.reason.startswith("means something similar")
+
+
+def test_words_and_meaning_add_up_to_the_score(view: View) -> None:
+    for match in ranked(view, "delete a git branch", strategy=Strategy.HYBRID).matches:
+        assert [part.name for part in match.parts] == ["words", "meaning"]
+        assert sum(part.value for part in match.parts) == pytest.approx(match.score)
+
+
+def test_an_exact_name_still_comes_first(view: View) -> None:
+    assert names_found(view, "send_mail")[0] == "post.send_mail"
+
+
+def test_a_filter_holds_for_meaning(view: View) -> None:
+    wanted = Filter(tags=("fun",))
+    assert names_found(view, "tunes by my favorite musician", strategy=Strategy.SEMANTIC, filter=wanted) == ["audio.play_track"]
+    assert set(names_found(view, "weather and money", strategy=Strategy.HYBRID, filter=wanted)) <= {"audio.play_track"}
+
+
+def test_a_query_on_topic_is_more_relevant_than_one_off_topic(view: View) -> None:
+    on_topic = ranked(view, "delete a branch of my git repository").matches[0].relevance
+    off_topic = ranked(view, "quantum chromodynamics lattice").matches
+    assert all(match.relevance < on_topic / 2 for match in off_topic)
+
+
+def test_a_query_without_any_piece_finds_nothing_by_meaning(view: View) -> None:
+    assert ranked(view, "\u200b", strategy=Strategy.SEMANTIC).matches == []
+
+
+def test_changes_one_by_one_find_what_a_fresh_build_finds(embedder: Embedder) -> None:
+    entries, view = NO_ENTRIES, View.of(NO_ENTRIES, embedder)
+    extra = [draft(tool(f"extra_{number}", f"Does thing number {number}"), "x") for number in range(150)]
+    for revision, batch in enumerate([TOOLS[:3], extra[:100], TOOLS[3:], extra[100:]], start=1):
+        change = plan_apply(entries, batch, (), DEFAULT_LIMITS).change
+        entries = entries.after(change, Version("e", revision))
+        view = view.after(change, entries)
+    change = plan_sync(entries, "bank", [], DEFAULT_LIMITS).change
+    entries = entries.after(change, Version("e", 9))
+    view = view.after(change, entries)
+    fresh = View.of(entries, embedder)
+    for query in ("wire cash to somebody", "umbrella", "thing number 7"):
+        for strategy in (Strategy.SEMANTIC, Strategy.HYBRID):
+            found = names_found(view, query, strategy=strategy)
+            assert found == names_found(fresh, query, strategy=strategy)
+            assert "bank.transfer_funds" not in found
+
+
+def test_an_older_view_is_untouched_by_a_newer_one(embedder: Embedder) -> None:
+    entries = entries_of(TOOLS)
+    before = View.of(entries, embedder)
+    expected = names_found(before, "wire cash", strategy=Strategy.SEMANTIC)
+    change = plan_sync(entries, "bank", [draft(tool("wire_cash", "Wire cash"), "bank")], DEFAULT_LIMITS).change
+    after = before.after(change, entries.after(change, Version("e", 2)))
+    assert names_found(before, "wire cash", strategy=Strategy.SEMANTIC) == expected
+    assert names_found(after, "wire cash", strategy=Strategy.SEMANTIC)[0] == "bank.wire_cash"
