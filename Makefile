@@ -9,7 +9,7 @@ PYTEST ?= $(BIN)/pytest
 export UV
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format proto lock bench clean
+.PHONY: help setup run test check format proto lock bench quality clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,12 +51,24 @@ format: $(READY) ## format the code and the contract
 proto: $(READY) ## generate the Python stubs from the contract
 	proto/generate.sh $(STUBS)
 
-lock: | $(UV) ## resolve requirements.lock anew; it names no package index, so that any mirror will do
-	$(UV) export --quiet --upgrade --all-packages --all-groups --all-extras --no-emit-workspace --no-annotate --no-header \
-		--format requirements-txt --output-file requirements.lock
+EXPORT = $(UV) export --quiet --all-packages --all-extras --no-emit-workspace --no-annotate --no-header --format requirements-txt
+
+lock: | $(UV) ## resolve dependencies anew; the files name no package index, so that any mirror will do
+	$(UV) lock --quiet --upgrade
+	$(EXPORT) --group dev --output-file requirements.lock
+	$(EXPORT) --group dev --group peers --output-file bench/requirements.lock
 
 bench: $(READY) ## measure, with pytest-benchmark
 	$(PYTEST) bench --benchmark-enable --benchmark-columns=min,median,max,ops --benchmark-sort=name
+
+quality: .cache/peers/.ready ## retrieval quality on labelled sets, next to other searchers; QUALITY="auto --distractors" for more
+	PYTHONPATH=bench:tests .cache/peers/bin/python -m quality $(QUALITY)
+
+.cache/peers/.ready: bench/requirements.lock pyproject.toml clients/python/pyproject.toml | $(UV)
+	$(UV) venv --quiet --allow-existing --python '>=3.11' .cache/peers
+	$(UV) pip sync --quiet --python .cache/peers --require-hashes bench/requirements.lock
+	$(UV) pip install --quiet --python .cache/peers --no-deps --no-build-isolation --editable clients/python --editable .
+	@touch $@
 
 clean: ## remove what was installed and built, not the data
 	rm -rf .venv .cache dist clients/python/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

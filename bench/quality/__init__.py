@@ -1,0 +1,1 @@
+"""Retrieval quality: labelled queries over real catalogs, through the service and through the searchers people use today."""
