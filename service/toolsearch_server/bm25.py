@@ -18,7 +18,7 @@ from toolsearch_server.document import Postings
 from toolsearch_server.selection import EVERYTHING, Selection
 
 WRITER_HEAP_BYTES = 15_000_000
-MAX_SEGMENTS = 8
+MAX_MORE_SEGMENTS = 8
 MAX_DEAD_SHARE = 0.1
 TIE_MARGIN = 16
 SCORE_DIGITS = 4
@@ -77,10 +77,11 @@ _SCHEMA = _schema()
 class Bm25Index:
     """An immutable snapshot. `changed` gives the next one; only the newest may be changed again."""
 
-    def __init__(self, index: tantivy.Index, *, dead: int) -> None:
+    def __init__(self, index: tantivy.Index, *, dead: int, built_segments: int = 0) -> None:
         self._index = index
         self._searcher = index.searcher()
         self._dead = dead
+        self._built_segments = built_segments or self._searcher.num_segments
 
     @classmethod
     def build(cls, documents: Iterable[tuple[int, Postings, frozenset[str]]]) -> Self:
@@ -91,12 +92,13 @@ class Bm25Index:
 
     def changed(self, *, removed: Sequence[int], added: Iterable[tuple[int, Postings, frozenset[str]]]) -> Self:
         _write(self._index, removed=removed, added=added)
-        return type(self)(self._index, dead=self._dead + len(removed))
+        return type(self)(self._index, dead=self._dead + len(removed), built_segments=self._built_segments)
 
     @property
     def worn(self) -> bool:
         """Deleted documents still count in BM25's statistics, and segments cost time: build anew now and then."""
-        return self._dead > MAX_DEAD_SHARE * self._searcher.num_docs or self._searcher.num_segments > MAX_SEGMENTS
+        more_segments = self._searcher.num_segments - self._built_segments
+        return self._dead > MAX_DEAD_SHARE * self._searcher.num_docs or more_segments > MAX_MORE_SEGMENTS
 
     @property
     def size(self) -> int:
@@ -106,6 +108,9 @@ class Bm25Index:
         """BM25's idf of a stem, 0 for one that no document has."""
         having = self._searcher.doc_freq(STEMS, stem)
         return math.log(1 + (self.size + 0.5) / (having + 0.5)) if having else 0.0
+
+    def has_word(self, word: str) -> bool:
+        return self._searcher.doc_freq(WORDS, word) > 0
 
     def knows(self, word: QueryWord) -> bool:
         return self._searcher.doc_freq(STEMS, word.stem) > 0 or self._searcher.doc_freq(WORDS, word.word) > 0

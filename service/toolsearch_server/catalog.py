@@ -7,7 +7,7 @@ whatever else came meanwhile. Searches only ever see whole views.
 import asyncio
 import functools
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -20,15 +20,18 @@ from toolsearch_server.document import Document, analyse
 from toolsearch_server.entry import Entry, EntryKey
 from toolsearch_server.errors import RevisionNotReached
 from toolsearch_server.limits import Limits
-from toolsearch_server.names import NameIndex
-from toolsearch_server.ranking import Indexes, Query, Ranking
+from toolsearch_server.names import NameIndex, looks_like_pattern
+from toolsearch_server.ranking import Indexes, Query, Ranking, Strategy
 from toolsearch_server.selection import NO_FILTER, Filter, Selection, required_facets
 from toolsearch_server.vectors import Embedder, VectorIndex
 
 RECENT_CHANGES = 256
 MAX_HOLE_SHARE = 0.5
+FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 0.01, 10.0
 SEARCH_OFF_LOOP_ENTRIES = 20_000
-"""From this size on a search takes long enough to be worth a thread."""
+SEARCH_OFF_LOOP_LIMIT = 20
+SEARCH_OFF_LOOP_CHARACTERS = 2_000
+"""From these on a search may take long enough to be worth a thread."""
 
 log = structlog.get_logger()
 
@@ -126,6 +129,9 @@ class View:
         return selection.admits(slot, self.indexes.document(slot).facets)
 
 
+ViewBuilder = Callable[[View, Mapping[EntryKey, Entry | None], Entries], View]
+
+
 @dataclass(frozen=True, slots=True)
 class ChangedNames:
     """What a change did, by canonical name: what watchers are told."""
@@ -150,7 +156,8 @@ class Catalog:
         self.view = view
         self.write_lock = asyncio.Lock()
         self.recent: deque[ChangedNames] = deque(maxlen=RECENT_CHANGES)
-        self.deleted = False
+        self.closed = False
+        self.waiting = 0
         self._limits = limits
         self._pending: dict[EntryKey, Entry | None] = {}
         self._applier: asyncio.Task[None] | None = None
@@ -162,29 +169,43 @@ class Catalog:
 
     @property
     def busy(self) -> bool:
-        """Whether a write or an indexing is under way, so that it must stay in memory."""
-        return self.write_lock.locked() or self._applier is not None
+        """Whether somebody writes, indexes or waits, so that it must stay in memory."""
+        return self.write_lock.locked() or self._applier is not None or self.waiting > 0
 
-    def receive(self, change: Change, version: Version) -> None:
-        """Take in the change that leads to `version`. It will be searchable soon."""
-        self.entries = self.entries.after(change, version)
+    def receive(self, change: Change, entries: Entries) -> None:
+        """Take in the change that leads from the newest entries to these. It will be searchable soon."""
+        self.entries = entries
         self._pending.update(dict.fromkeys(change.deletes))
         self._pending.update((entry.key, entry) for entry in change.upserts)
-        self.recent.append(ChangedNames.of(change, version))
+        self.recent.append(ChangedNames.of(change, entries.version))
         if self._applier is None:
             self._applier = asyncio.create_task(self._apply())
         self._wake()
 
-    def mark_deleted(self) -> None:
-        self.deleted = True
+    def close(self) -> None:
+        """It is not the catalog of its key any more: who waits for it has to look the key up again."""
+        self.closed = True
         self._wake()
 
     async def _apply(self) -> None:
-        """Index what is pending until nothing is. Each round takes all that has come, so bursts cost few commits."""
+        """Index what is pending until nothing is. Each round takes all that has come, so bursts cost few commits.
+
+        Whatever goes wrong with an index, the entries are intact: it is built anew from them, again and again if need be.
+        """
+        build: ViewBuilder = _next_view
+        delay = FIRST_RETRY_SECONDS
         try:
             while self.view.version != self.entries.version:
                 pending, self._pending = self._pending, {}
-                self.view = await asyncio.to_thread(_next_view, self.view, pending, self.entries)
+                try:
+                    self.view = await asyncio.to_thread(build, self.view, pending, self.entries)
+                except Exception:
+                    log.exception("indexing failed, building the index anew", revision=self.entries.version.revision)
+                    build = _rebuilt_view
+                    await asyncio.sleep(delay)
+                    delay = min(2 * delay, LAST_RETRY_SECONDS)
+                    continue
+                build, delay = _next_view, FIRST_RETRY_SECONDS
                 self._wake()
         finally:
             self._applier = None
@@ -194,23 +215,27 @@ class Catalog:
         self._progress = asyncio.Event()
 
     async def changed(self) -> None:
-        """Wait until entries or view are new, or the catalog is deleted."""
-        await self._progress.wait()
+        """Wait until entries or view are new, or the catalog is closed."""
+        self.waiting += 1
+        try:
+            await self._progress.wait()
+        finally:
+            self.waiting -= 1
 
     async def reach(self, revision: int, *, timeout: float) -> View:
-        """The view, once it is at `revision` or later."""
+        """The view, once it is at `revision` or later. If the catalog is closed meanwhile: whatever it had then."""
         if self.view.version.revision >= revision:
             return self.view
         try:
             async with asyncio.timeout(timeout):
-                while self.view.version.revision < revision and not self.deleted:
+                while self.view.version.revision < revision and not self.closed:
                     await self.changed()
         except TimeoutError:
             raise RevisionNotReached(wanted=revision, actual=self.view.version.revision) from None
         return self.view
 
     async def search(self, view: View, query: Query) -> Ranking:
-        if len(view.slots) < SEARCH_OFF_LOOP_ENTRIES:
+        if _is_quick(view, query):
             return view.search(query, self._limits)
         return await asyncio.to_thread(view.search, query, self._limits)
 
@@ -222,13 +247,24 @@ class Catalog:
         return list(islice(self.recent, len(self.recent) - missing, None))
 
 
+def _is_quick(view: View, query: Query) -> bool:
+    """Whether a search takes so little that handing it to a thread would cost more."""
+    return (
+        len(view.slots) < SEARCH_OFF_LOOP_ENTRIES
+        and query.limit <= SEARCH_OFF_LOOP_LIMIT
+        and sum(map(len, query.texts)) < SEARCH_OFF_LOOP_CHARACTERS
+        and query.strategy not in (Strategy.REGEX, Strategy.FUZZY)
+        and not any(map(looks_like_pattern, query.texts))
+    )
+
+
 def _next_view(view: View, pending: Mapping[EntryKey, Entry | None], entries: Entries) -> View:
     change = Change(
         upserts=tuple(entry for entry in pending.values() if entry is not None),
         deletes=tuple(key for key, entry in pending.items() if entry is None),
     )
-    try:
-        return view.after(change, entries)
-    except Exception:  # whatever is wrong with the index, the entries are intact
-        log.exception("indexing failed, building the index anew", revision=entries.version.revision)
-        return View.of(entries, view.embedder)
+    return view.after(change, entries)
+
+
+def _rebuilt_view(view: View, _: Mapping[EntryKey, Entry | None], entries: Entries) -> View:
+    return View.of(entries, view.embedder)

@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 
 import structlog
@@ -22,7 +22,7 @@ log = structlog.get_logger()
 Planner = Callable[[Entries], Outcome]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Loaded:
     catalog: Catalog
     last_used: float
@@ -48,10 +48,15 @@ class Catalogs:
 
     async def view(self, key: CatalogKey, *, min_revision: int, epoch: str, timeout: float) -> tuple[Catalog, View]:
         """The catalog and its view, at `min_revision` or later if that belongs to the current epoch."""
-        catalog = await self.get(key)
-        applies = epoch in ("", catalog.entries.version.epoch)
-        # A catalog that was just made has revision 1 before its first view has.
-        return catalog, await catalog.reach(max(min_revision, 1) if applies else 1, timeout=timeout)
+        end = time.monotonic() + timeout
+        while True:
+            catalog = await self.get(key)
+            applies = epoch in ("", catalog.entries.version.epoch)
+            # A catalog that was just made has revision 1 before its first view has.
+            wanted = max(min_revision, 1) if applies else 1
+            view = await catalog.reach(wanted, timeout=max(0.0, end - time.monotonic()))
+            if view.version.revision >= wanted:
+                return catalog, view
 
     async def record(self, key: CatalogKey) -> CatalogRecord:
         record = await self._store.record(key)
@@ -97,39 +102,60 @@ class Catalogs:
         if not outcome.change and current.version != NO_VERSION:
             return current.version, outcome
         version = await self._store.commit(key, current.version, outcome.change)
-        catalog.receive(outcome.change, version)
+        try:
+            catalog.receive(outcome.change, await asyncio.to_thread(current.after, outcome.change, version))
+        except Exception:  # the store has it: whatever is wrong here, the truth is to be read again
+            log.exception("a committed change could not be taken in, reading the catalog again", catalog=key.catalog)
+            self._drop(key)
         return version, outcome
 
     async def delete(self, key: CatalogKey, *, expected_revision: int | None) -> None:
+        # Shielded like a write.
+        await asyncio.shield(asyncio.create_task(self._delete(key, expected_revision)))
+
+    async def _delete(self, key: CatalogKey, expected_revision: int | None) -> None:
         loaded = await self._get(key)
         async with loaded.catalog.write_lock:
-            if self._loaded.get(key) is not loaded:
-                raise WriteContention("the catalog was deleted or read anew meanwhile")
             version = loaded.catalog.entries.version
             if expected_revision is not None and expected_revision != version.revision:
                 raise RevisionMismatch(expected=expected_revision, actual=version.revision)
             try:
+                self._check_current(key, loaded)
                 await self._store.delete(key, version)
             except Conflict as conflict:
-                raise WriteContention("another writer changed the catalog meanwhile") from conflict
-            finally:
                 self._drop(key, loaded)
-            loaded.catalog.mark_deleted()
+                raise WriteContention("another writer changed the catalog meanwhile") from conflict
+            self._drop(key, loaded)
 
     async def watch(self, key: CatalogKey, from_revision: int | None, epoch: str) -> AsyncIterator["WatchEvent"]:
         """What changes in a catalog, for as long as it exists and somebody listens."""
         loaded = await self._get(key)
+        known = loaded.catalog.entries.version
+        start = None if from_revision is None else Version(epoch or known.epoch, from_revision)
+        while True:
+            async with aclosing(self._follow(key, loaded, start)) as events:
+                async for event in events:
+                    start = event.version
+                    yield event
+            # The catalog was deleted, or dropped to be read again.
+            try:
+                loaded = await self._get(key)
+            except CatalogNotFound:
+                yield Deleted(start or known)
+                return
+
+    async def _follow(self, key: CatalogKey, loaded: _Loaded, start: Version | None) -> AsyncGenerator["WatchEvent"]:
+        """The changes after `start` until the catalog is closed."""
         catalog = loaded.catalog
         with _watching(loaded):
             version = catalog.entries.version
-            if from_revision is None:
+            if start is None:
                 yield Current(version)
             else:
-                start = Version(epoch or version.epoch, from_revision)
                 async for event in self._catch_up(key, catalog, start):
                     version = event.version
                     yield event
-            while not catalog.deleted:
+            while not catalog.closed:
                 changes = catalog.changes_since(version.revision)
                 if changes is None:
                     version = catalog.entries.version
@@ -140,7 +166,6 @@ class Catalogs:
                         yield change
                 else:
                     await catalog.changed()
-            yield Deleted(version)
 
     async def _catch_up(self, key: CatalogKey, catalog: Catalog, start: Version) -> AsyncIterator["WatchEvent"]:
         now = catalog.entries.version
@@ -202,9 +227,12 @@ class Catalogs:
         log.debug("catalog loaded", catalog=key.catalog, entries=len(entries.by_key), seconds=seconds)
         return loaded
 
-    def _drop(self, key: CatalogKey, loaded: _Loaded) -> None:
-        if self._loaded.get(key) is loaded:
+    def _drop(self, key: CatalogKey, loaded: _Loaded | None = None) -> None:
+        """Forget a catalog, or only if it is this one. Who waits for it or watches it is told to look again."""
+        current = self._loaded.get(key)
+        if current is not None and loaded in (None, current):
             del self._loaded[key]
+            current.catalog.close()
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from toolsearch_server import selection, text
 from toolsearch_server.concepts import concepts
 from toolsearch_server.entry import Entry
+from toolsearch_server.limits import DEFAULT_LIMITS, Limits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,12 +30,13 @@ class Postings:
     concepts: str
 
 
-def analyse(entry: Entry) -> tuple[Document, Postings]:
+def analyse(entry: Entry, limits: Limits = DEFAULT_LIMITS) -> tuple[Document, Postings]:
     name_words = text.words(entry.name)
     if entry.draft.namespace != entry.server:
         name_words += text.words(entry.server)
-    description_words = text.words(f"{entry.title}\n{' '.join((*entry.tags, *entry.capabilities))}\n{entry.description}")
-    parameter_words = text.words(entry.parameters)
+    described = f"{entry.title}\n{' '.join((*entry.tags, *entry.capabilities))}\n{entry.description}"
+    description_words = text.words(described)[: limits.indexed_words]
+    parameter_words = text.words(entry.parameters)[: limits.indexed_words]
 
     name_stems = text.stems(name_words)
     description_stems = text.stems(description_words)

@@ -7,10 +7,11 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from itertools import islice
 from typing import NamedTuple
 
 from toolsearch_server.errors import DefinitionInvalid, FieldInvalid, FieldRequired, LimitExceeded
-from toolsearch_server.limits import Limits
+from toolsearch_server.limits import DEFAULT_LIMITS, Limits
 from toolsearch_server.schema import Json, depth_over, parameter_text
 
 SUMMARY_TARGET = 160
@@ -209,7 +210,7 @@ _MEMBER_TYPES: Mapping[str, type] = {
 }
 
 
-def make_entry(draft: Draft, *, name: str, alias: str) -> Entry:
+def make_entry(draft: Draft, *, name: str, alias: str, limits: Limits = DEFAULT_LIMITS) -> Entry:
     """Derive everything that is shown or searched. The draft is valid: its definition parses."""
     parsed: dict[str, Json] = json.loads(draft.definition)
     meta = parsed.get("_meta") or {}
@@ -222,8 +223,8 @@ def make_entry(draft: Draft, *, name: str, alias: str) -> Entry:
         description=description,
         summary=draft.summary or derive_summary(description),
         parameters=_printable(parameter_text(input_schema(parsed))),
-        tags=_merged(draft.tags, meta.get(TAGS_META)),
-        capabilities=_merged(draft.capabilities, meta.get(CAPABILITIES_META)),
+        tags=_merged(draft.tags, meta.get(TAGS_META), limits),
+        capabilities=_merged(draft.capabilities, meta.get(CAPABILITIES_META), limits),
         annotations=effective_annotations(parsed.get("annotations")),
         digest=_digest(draft, name, alias),
         tokens=-(-len(draft.definition.encode()) // BYTES_PER_TOKEN),
@@ -299,9 +300,11 @@ def _printable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _merged(labels: tuple[str, ...], more: Json) -> tuple[str, ...]:
-    extra = [_printable(label) for label in more if isinstance(label, str) and label] if isinstance(more, list) else []
-    return tuple(dict.fromkeys((*labels, *extra)))
+def _merged(labels: tuple[str, ...], more: Json, limits: Limits) -> tuple[str, ...]:
+    """The labels of the request, then those of the definition as far as they are fit to be labels."""
+    offered = more if isinstance(more, list) else []
+    fit = (label for label in offered if isinstance(label, str) and 0 < len(label) <= limits.tag_length and label.isprintable())
+    return tuple(islice(dict.fromkeys((*labels, *fit)), max(len(labels), limits.tags_per_entry)))
 
 
 def _digest(draft: Draft, name: str, alias: str) -> str:
@@ -312,7 +315,12 @@ def _digest(draft: Draft, name: str, alias: str) -> str:
 
 
 def _canonical_json(definition: str) -> str:
-    return json.dumps(json.loads(definition), sort_keys=True)
+    # Numbers are compared as they are spelled: floats are equal when they should not be.
+    return json.dumps(json.loads(definition, parse_float=_spelled_number, parse_int=_spelled_number), sort_keys=True)
+
+
+def _spelled_number(digits: str) -> dict[str, str]:
+    return {"number": digits}
 
 
 def _refuse_constant(name: str) -> Json:

@@ -24,6 +24,8 @@ class Limits:
     summary_length: int = 1_000
     tag_length: int = 64
     tags_per_entry: int = 64
+    indexed_words: int = 5_000
+    """Of an entry's description, and of its parameters; what follows is not searched."""
 
     # Names of tenants and catalogs
     tenant_length: int = 128
@@ -36,9 +38,12 @@ class Limits:
     """Distinct words of one query that are ranked by; the rarest are kept."""
     pattern_length: int = 500
     pattern_memory: int = 1 * MIB
+    pattern_program: int = 1_000
+    """Steps of the compiled pattern, as RE2 counts them."""
     search_limit: int = 100
     search_limit_default: int = 5
     filter_values: int = 100
+    filter_value_length: int = 400
 
     # Reads
     page_size: int = 1_000
@@ -46,6 +51,8 @@ class Limits:
     page_bytes: int = 3 * MIB
     """Below the 4 MiB that gRPC clients take by default."""
     names_per_get: int = 100
+    lookup_length: int = 400
+    """Of a name that is asked for; no canonical name is longer."""
 
     # Messages
     request_bytes: int = 32 * MIB

@@ -63,19 +63,14 @@ class NameIndex:
 
     @functools.cached_property
     def _names(self) -> "_Lines":
-        return _Lines((name, slot) for slot, entry in self._entries for name in (entry.name, entry.alias))
-
-    @functools.cached_property
-    def _local_names(self) -> "_Lines":
-        return _Lines((entry.local_name, slot) for slot, entry in self._entries)
+        return _Lines((name, slot) for slot, entry in self._entries for name in (entry.name, entry.alias, entry.local_name))
 
     def matching(self, pattern: "Pattern") -> list[PatternHit]:
-        """Entries whose canonical name or alias the pattern is found in, in the order of Fit."""
+        """Entries whose canonical name, alias or local name the pattern is found in, in the order of Fit."""
         fits = dict.fromkeys(self._names.having(pattern, Fit.INSIDE), Fit.INSIDE)
         if fits:
             fits.update(dict.fromkeys(self._names.having(pattern, Fit.PREFIX), Fit.PREFIX))
-            whole = {*self._names.having(pattern, Fit.WHOLE), *self._local_names.having(pattern, Fit.WHOLE)}
-            fits.update((slot, Fit.WHOLE) for slot in whole if slot in fits)
+            fits.update(dict.fromkeys(self._names.having(pattern, Fit.WHOLE), Fit.WHOLE))
         return sorted((PatternHit(slot, fit) for slot, fit in fits.items()), key=lambda hit: hit.fit)
 
     @functools.cached_property
@@ -129,12 +124,16 @@ class Pattern:
         try:
             self.regexp = self._compiled(self._source)
         except re2.error as error:
-            raise PatternInvalid(
-                f"{field} is not a pattern that can be searched for: {_why(pattern, _decoded(error))}",
-                field=field,
-                given=pattern,
-                allowed="RE2 syntax",
-            ) from None
+            raise self._refusal(pattern, _why(pattern, _decoded(error)), field) from None
+        if self.regexp.programsize > limits.pattern_program:
+            # Linear time is still the size of the program for every character.
+            size = self.regexp.programsize
+            raise self._refusal(pattern, f"too large, {size} steps where {limits.pattern_program} are allowed", field)
+
+    @staticmethod
+    def _refusal(pattern: str, why: str, field: str) -> PatternInvalid:
+        message = f"{field} is not a pattern that can be searched for: {why}"
+        return PatternInvalid(message, field=field, given=pattern, allowed="RE2 syntax")
 
     def _compiled(self, source: str) -> "re2._Regexp":
         options = re2.Options()
@@ -168,7 +167,7 @@ class Pattern:
                 return self.regexp.fullmatch(name) is not None
 
     def found_in(self, content: str) -> bool:
-        """Whether any line of a text has the pattern."""
+        """Whether a text has the pattern, on one of its lines; `^` and `$` are its ends, as in Python."""
         return self.regexp.search(content.encode()) is not None
 
 
@@ -211,7 +210,7 @@ def looks_like_pattern(query: str) -> bool:
         return False
     try:
         re.compile(query)
-    except re.error:
+    except (re.error, OverflowError, RecursionError):
         return False
     return True
 

@@ -16,12 +16,14 @@ from toolsearch_server.entry import EntryKey
 
 ALIAS_LENGTH = 64
 HASH_DIGITS = 8
-HASH_LENGTH = len("_h") + HASH_DIGITS
+CONTESTED, LOSSY = "_h", "_u"
+"""What stands before a hash: another entry wants the name, or the alias cannot show it."""
+HASH_LENGTH = len(CONTESTED) + HASH_DIGITS
 
 _NOT_CANONICAL = re.compile(r"[^\w.-]+")
 _EMPTY_PARTS = re.compile(r"\.{2,}")
 _NOT_ALIAS = re.compile(r"[^a-zA-Z0-9_-]")
-_ENDS_LIKE_HASHED = re.compile(r"_h(?:[0-9a-f]{8})+$")
+_ENDS_LIKE_HASHED = re.compile(r"_[hu](?:[0-9a-f]{8})+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +34,12 @@ class Names:
 
 def plain_name(namespace: str, local_name: str) -> str:
     """The canonical name if nobody else wants it."""
-    parts = (_canonical_part(part) for part in (namespace, local_name))
+    parts = (canonical_part(part) for part in (namespace, local_name))
     return ".".join(part for part in parts if part) or "_"
 
 
-def _canonical_part(text: str) -> str:
+def canonical_part(text: str) -> str:
+    """A namespace or a local name as it stands in a canonical name."""
     words = _NOT_CANONICAL.sub("_", unicodedata.normalize("NFC", text))
     return _EMPTY_PARTS.sub(".", words).strip(".")
 
@@ -132,25 +135,26 @@ def explain(namespace: str, local_name: str, given: Names) -> str:
 def _unique_names(plain: str, members: frozenset[EntryKey]) -> dict[EntryKey, str]:
     if len(members) == 1 and not _ENDS_LIKE_HASHED.search(plain):
         return dict.fromkeys(members, plain)
-    return {key: plain + suffix for key, suffix in _suffixes(members, HASH_DIGITS).items()}
+    return {key: plain + suffix for key, suffix in _suffixes(members, CONTESTED, HASH_DIGITS).items()}
 
 
 def _unique_aliases(plain: str, members: frozenset[EntryKey]) -> dict[EntryKey, str]:
+    """Hashes are compared inside a group only, so groups must not meet: lossy and contested aliases have different marks, and
+    a contested one that has to be cut takes a hash too long to be found twice."""
     if plain.endswith("~"):
-        digits = HASH_DIGITS
+        begin, suffixes = plain[:-1], _suffixes(members, LOSSY, HASH_DIGITS)
     elif len(members) == 1 and not _ENDS_LIKE_HASHED.search(plain):
         return dict.fromkeys(members, plain)
     else:
-        # A contested alias that has to be cut takes a longer hash than a lossy one, so that the two cannot be equal.
-        digits = HASH_DIGITS if len(plain) <= ALIAS_LENGTH - HASH_LENGTH else 2 * HASH_DIGITS
-    suffixes = _suffixes(members, digits)
-    return {key: plain.rstrip("~")[: ALIAS_LENGTH - len(suffix)] + suffix for key, suffix in suffixes.items()}
+        fits = len(plain) <= ALIAS_LENGTH - HASH_LENGTH
+        begin, suffixes = plain, _suffixes(members, CONTESTED, HASH_DIGITS if fits else 3 * HASH_DIGITS)
+    return {key: begin[: ALIAS_LENGTH - len(suffix)] + suffix for key, suffix in suffixes.items()}
 
 
-def _suffixes(members: frozenset[EntryKey], digits: int) -> dict[EntryKey, str]:
+def _suffixes(members: frozenset[EntryKey], mark: str, digits: int) -> dict[EntryKey, str]:
     """A different hash for each member, longer only if short ones are equal."""
     while True:
-        suffixes = {key: "_h" + _hash(key)[:digits] for key in members}
+        suffixes = {key: mark + _hash(key)[:digits] for key in members}
         if len(set(suffixes.values())) == len(members):
             return suffixes
         digits += HASH_DIGITS

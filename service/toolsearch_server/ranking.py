@@ -143,6 +143,7 @@ class Found:
     total: int
     strategy: Strategy
     by_words: int = 0
+    asked: Asked | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -153,6 +154,8 @@ class Found:
 def search(indexes: Indexes, query: Query, *, selection: Selection = EVERYTHING, limits: Limits) -> Ranking:
     """Rank what `selection` admits. The order is a function of the catalog's content and the query alone."""
     depth = query.limit if len(query.texts) == 1 else max(query.limit, FUSION_DEPTH)
+    if query.min_relevance:
+        depth = max(depth, limits.search_limit)  # what is relevant enough is not always what comes first
     found = [
         _STRATEGIES[query.strategy](
             indexes, replace(query, texts=(phrasing,), limit=depth, field=f"queries[{index}]"), selection, limits
@@ -161,10 +164,10 @@ def search(indexes: Indexes, query: Query, *, selection: Selection = EVERYTHING,
     ]
     candidates = found[0].candidates if len(found) == 1 else _fused(found)
     candidates.sort(key=lambda candidate: (-candidate.score, indexes.document(candidate.slot).entry.name))
-    matches = (_judged(candidate) for candidate in candidates[: query.limit])
+    matches = (_judged(candidate) for candidate in candidates[: depth if query.min_relevance else query.limit])
     return Ranking(
-        matches=[match for match in matches if match.relevance >= query.min_relevance],
-        total=found[0].total if len(found) == 1 else _union_size(indexes, query, found, selection, limits),
+        matches=list(islice((match for match in matches if match.relevance >= query.min_relevance), query.limit)),
+        total=found[0].total if len(found) == 1 else _union_size(indexes, found, selection),
         strategy=found[0].strategy if len({each.strategy for each in found}) == 1 else Strategy.AUTO,
         notes=tuple(dict.fromkeys(note for each in found for note in each.notes)),
         near_names=() if candidates else near_names(indexes, query.texts, selection),
@@ -229,13 +232,12 @@ def _more_relevant(left: Callable[[], Judgement], right: Callable[[], Judgement]
     return max(left(), right(), key=lambda judgement: judgement.relevance)
 
 
-def _union_size(indexes: Indexes, query: Query, found: Sequence[Found], selection: Selection, limits: Limits) -> int:
-    """How many entries any phrasing matches. Matches by words are counted, others are known one by one."""
-    asked = [Asked.of(query_words(indexes, phrasing, limits)) for phrasing in query.texts]
-    by_words = indexes.bm25.count((each for each in asked if each.words), selection=selection)
-    others = max(each.total - each.by_words for each in found)
+def _union_size(indexes: Indexes, found: Sequence[Found], selection: Selection) -> int:
+    """How many entries any phrasing matches: those with the words of any of them, and at least so many otherwise."""
+    asked = [each.asked for each in found if each.asked and each.by_words]
+    by_words = indexes.bm25.count(asked, selection=selection) if asked else 0
     known = len({candidate.slot for each in found for candidate in each.candidates})
-    return max(by_words if any(each.by_words for each in found) else 0, others, known)
+    return max(by_words, known, *(each.total for each in found))
 
 
 def _part(name: str, value: float, detail: str) -> list[Part]:
@@ -301,7 +303,8 @@ def _bm25(indexes: Indexes, query: Query, selection: Selection, limits: Limits) 
 
 
 def _by_words(indexes: Indexes, query: Query, selection: Selection, words: Sequence[QueryWord]) -> Found:
-    hits = indexes.bm25.search(Asked.of(words), limit=query.limit, selection=selection)
+    analysed = Asked.of(words)
+    hits = indexes.bm25.search(analysed, limit=query.limit, selection=selection)
     asked = _asked_words(indexes, words)
     size = indexes.bm25.size
     candidates = [
@@ -313,7 +316,7 @@ def _by_words(indexes: Indexes, query: Query, selection: Selection, words: Seque
         )
         for hit in hits.hits
     ]
-    return Found(candidates, hits.total, Strategy.BM25, by_words=hits.total)
+    return Found(candidates, hits.total, Strategy.BM25, by_words=hits.total, asked=analysed)
 
 
 def _hybrid(indexes: Indexes, query: Query, selection: Selection, limits: Limits) -> Found:
@@ -328,7 +331,8 @@ def _by_words_and_meaning(indexes: Indexes, query: Query, selection: Selection, 
     if indexes.vectors is None:
         return _by_words(indexes, query, selection, words)
     depth = max(query.limit, HYBRID_DEPTH)
-    hits = indexes.bm25.search(Asked.of(words), limit=depth, selection=selection)
+    analysed = Asked.of(words)
+    hits = indexes.bm25.search(analysed, limit=depth, selection=selection)
     shares = {hit.slot: hit.score / hits.hits[0].score for hit in hits.hits}
     near = indexes.vectors.similarities(query.texts[0])
     only_near = [slot for slot in _nearest(indexes, selection, near, depth) if slot not in shares]
@@ -344,7 +348,7 @@ def _by_words_and_meaning(indexes: Indexes, query: Query, selection: Selection, 
         )
         for slot, score in _best(scores, query.limit)
     ]
-    return Found(candidates, hits.total + len(only_near), Strategy.HYBRID, by_words=hits.total)
+    return Found(candidates, hits.total + len(only_near), Strategy.HYBRID, by_words=hits.total, asked=analysed)
 
 
 def _best(scores: Mapping[int, float], count: int) -> list[tuple[int, float]]:
@@ -461,7 +465,7 @@ _STRATEGIES: Mapping[Strategy, Callable[[Indexes, Query, Selection, Limits], Fou
 
 def query_words(indexes: Indexes, phrasing: str, limits: Limits, *, correct: bool = False) -> list[QueryWord]:
     """The words to rank by; of very many, the rarest. `correct` adds what unknown ones may have been meant to be."""
-    content = text.content_words(phrasing)
+    content = text.content_words(phrasing, indexes.bm25.has_word)
     first_with_stem: dict[str, QueryWord] = {}
     for word, stem in zip(content, text.stems(content), strict=True):
         first_with_stem.setdefault(stem, QueryWord(word, stem))

@@ -15,7 +15,7 @@ def sample_drafts(limits: Limits) -> list[Draft]:
     drafts: list[Draft] = []
     for file in sorted(resources.files(__package__).joinpath("sample").iterdir(), key=lambda path: path.name):
         server = file.name.removesuffix(".jsonl")
-        for line in file.read_text(encoding="utf-8").splitlines():
+        for line in file.read_text(encoding="utf-8").split("\n")[:-1]:
             drafts.append(_draft(server, line, limits))
     return drafts
 

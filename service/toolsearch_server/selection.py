@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 
 from toolsearch_server.entry import Annotations, Entry, Kind
+from toolsearch_server.naming import canonical_part
 
 HINTS = tuple(hint.name for hint in fields(Annotations))
 
@@ -67,7 +68,7 @@ def required_facets(wanted: Filter, servers: Iterable[str]) -> tuple[frozenset[s
     if wanted.servers:
         required.append(f"server={server}" for server in servers if any(fnmatchcase(server, glob) for glob in wanted.servers))
     if wanted.namespaces:
-        required.append(f"namespace={namespace}" for namespace in wanted.namespaces)
+        required.append(f"namespace={canonical_part(namespace)}" for namespace in wanted.namespaces)
     if wanted.tags:
         required.append(f"tag={tag}" for tag in wanted.tags)
     if wanted.kinds:

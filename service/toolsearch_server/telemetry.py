@@ -13,7 +13,9 @@ def configure_logging(*, level: str, format: str) -> None:  # noqa: A002 the fla
         errors: list[structlog.types.Processor] = []
     else:
         renderer = structlog.processors.JSONRenderer(ensure_ascii=False)
-        errors = [structlog.processors.dict_tracebacks]
+        # Without local variables: they are other people's catalogs.
+        transform = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+        errors = [structlog.processors.ExceptionRenderer(transform)]
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,

@@ -9,7 +9,7 @@ import itertools
 import re
 import threading
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import Stemmer
 
@@ -119,9 +119,16 @@ def _pairs(run: str) -> list[str]:
     return [run[index : index + 2] for index in range(len(run) - 1)]
 
 
-def content_words(query: str) -> list[str]:
-    """The words of a query that say something, each once. If all are stop words, they are what is asked for."""
-    unique = list(dict.fromkeys(words(query)))
+_CAMEL_WORD = re.compile(r"\b(?:[A-Z]?[a-z0-9]+[A-Z][A-Za-z0-9]*)\b")
+
+
+def content_words(query: str, known: Callable[[str], bool] = lambda _: False) -> list[str]:
+    """The words of a query that say something, each once. If all are stop words, they are what is asked for.
+
+    A brand such as GitHub, if its joined form is `known`, is one word and not two.
+    """
+    joined = _CAMEL_WORD.sub(lambda run: run[0].lower() if known(run[0].lower()) else run[0], query)
+    unique = list(dict.fromkeys(words(joined)))
     return [word for word in unique if word not in STOP_WORDS] or unique
 
 

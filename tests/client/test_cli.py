@@ -94,6 +94,7 @@ def test_load_in_batches_loads_everything(run: Run, tmp_path: Path) -> None:
         ('{"name": "a"}\n{"noname": 1}', "bad:2: not a tool"),
         ('{"name": "a"}\n{"name": "b", "inputSchema": []}', "bad:2: upserts[1].definition.inputSchema is a list"),
         ('{"name": "a", "server": 5}', "server is not a string"),
+        ('[{"name": "a", "x": NaN}]', "NaN is not a JSON number"),
     ],
 )
 def test_a_file_that_cannot_be_loaded_is_refused_with_the_place(run: Run, tmp_path: Path, content: str, says: str) -> None:
@@ -198,7 +199,23 @@ def test_a_service_that_is_not_there_is_one_line(run: Run) -> None:
     assert err.startswith("toolsearch: cannot reach toolsearch at 127.0.0.1:1")
 
 
+def test_a_line_separator_inside_a_string_does_not_end_the_line(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "lines.jsonl"
+    path.write_text('{"name": "a", "description": "x\u2028y"}\n{"name": "b"}\n', encoding="utf-8")
+    assert "2 added" in run("load", str(path))[1]
+
+
+def test_json_output_spells_out_what_a_terminal_might_obey(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "evil.json"
+    path.write_text(json.dumps([tool("evil", "\u009b31m \ud800 é")]))
+    run("load", str(path))
+    out = run("--json", "describe", "evil")[1]
+    assert "\u009b" not in out
+    assert json.loads(out)["entries"][0]["definition"]["description"] == "\u009b31m \ud800 é"
+
+
 def test_wrong_usage_is_exit_code_2(run: Run) -> None:
+    assert run("search", "x", "--limit", "99999999999")[0] == 2
     assert run("search")[0] == 2
     assert run("no-such-command")[0] == 2
     assert run("search", "x", "--strategy", "psychic")[0] == 2

@@ -101,6 +101,13 @@ def test_half_a_surrogate_pair_can_be_sent() -> None:
     assert to_json({"name": "é"}) == '{"name":"é"}'
 
 
+def test_a_string_where_a_list_is_meant_is_a_type_error(client: Client) -> None:
+    with pytest.raises(TypeError, match="names must be a list"):
+        client.get_tools("abc")
+    with pytest.raises(TypeError, match=r"filter\.servers must be a list"):
+        client.search("x", filter=Filter(servers="abc"))
+
+
 def test_an_unknown_strategy_is_a_value_error(client: Client) -> None:
     with pytest.raises(ValueError, match="psychic"):
         client.search("x", strategy="psychic")

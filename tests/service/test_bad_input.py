@@ -249,6 +249,19 @@ def test_a_filter_list_at_the_limit_is_answered_and_over_it_refused(filled: Clie
         assert (error.field, error.metadata["limit"]) == (f"filter.{field}", "filter_values")
 
 
+def test_a_filter_value_or_a_name_at_its_length_is_answered_and_over_it_refused(filled: Client) -> None:
+    for length, allowed in ((400, True), (401, False)):
+        for call in (
+            lambda length=length: filled.search("x", filter=Filter(servers=["[" * length])),
+            lambda length=length: filled.get_tools(["n" * length]),
+        ):
+            if allowed:
+                call()
+            else:
+                error = refused(call)
+                assert (error.reason, error.metadata["allowed"]) == ("LIMIT_EXCEEDED", "400")
+
+
 @pytest.mark.parametrize("length", [128, 129])
 def test_names_of_catalogs_and_tenants_have_a_limit(address: str, tenant: str, length: int) -> None:
     with Client(address, tenant=tenant, catalog="c" * length) as by_catalog, Client(address, tenant="t" * length) as by_tenant:

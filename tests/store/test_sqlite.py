@@ -74,6 +74,17 @@ async def test_a_file_that_is_not_a_store_is_refused_and_left_alone(tmp_path: Pa
     assert path.read_text() == "dear store, " * 100
 
 
+async def test_a_database_of_another_program_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.db"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE users (name TEXT)")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreOpenError, match="another program"):
+        await SqliteStore.open(path, DEFAULT_LIMITS)
+    assert path.read_bytes() == before
+
+
 async def test_a_store_of_a_newer_format_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     await (await SqliteStore.open(path, DEFAULT_LIMITS)).close()
@@ -107,7 +118,7 @@ async def test_a_failing_disk_is_an_error_and_nothing_is_half_written(tmp_path: 
     entries = NO_ENTRIES.after(small, version)
     await store._run(lambda: store._connection.execute("PRAGMA max_page_count = 20").fetchall())
     large = plan_apply(entries, [draft(tool(f"n{n}", "x" * 5_000), "s") for n in range(200)], (), DEFAULT_LIMITS).change
-    with pytest.raises(StoreUnavailable, match="nothing was written"):
+    with pytest.raises(StoreUnavailable, match="full"):
         await store.commit(KEY, version, large)
     assert await store.snapshot(KEY) == entries
     await store._run(lambda: store._connection.execute("PRAGMA max_page_count = 100000").fetchall())

@@ -6,10 +6,17 @@ import pytest
 
 from support import draft, names_found, tool
 from toolsearch_server.bm25 import Bm25Index
-from toolsearch_server.catalog import Catalog
+from toolsearch_server.catalog import Catalog, ChangedNames, View
 from toolsearch_server.catalogs import Catalogs, Current, Deleted, SnapshotNeeded, WatchEvent
-from toolsearch_server.changes import NO_VERSION, Change, Outcome, Version, plan_apply, plan_sync
-from toolsearch_server.errors import CatalogFull, CatalogNotFound, RevisionMismatch, RevisionNotReached, WriteContention
+from toolsearch_server.changes import NO_VERSION, Change, Entries, Outcome, Version, plan_apply, plan_sync
+from toolsearch_server.errors import (
+    CatalogFull,
+    CatalogNotFound,
+    RevisionMismatch,
+    RevisionNotReached,
+    StoreUnavailable,
+    WriteContention,
+)
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
 from toolsearch_server.store import CatalogKey, Conflict
 from toolsearch_server.store.sqlite import SqliteStore
@@ -112,7 +119,7 @@ async def test_a_burst_of_changes_costs_few_index_commits(catalogs: Catalogs, mo
     catalog = await catalogs.get(KEY)
     for number in range(1000):
         change = plan_apply(catalog.entries, [draft(tool(f"n{number}"), "s")], (), DEFAULT_LIMITS).change
-        catalog.receive(change, Version(catalog.entries.version.epoch, number + 2))
+        catalog.receive(change, catalog.entries.after(change, Version(catalog.entries.version.epoch, number + 2)))
     await catalog.reach(1001, timeout=20)
     assert commits <= 5
     assert len(catalog.view.slots) == 1001
@@ -234,6 +241,97 @@ async def test_a_deleted_catalog_is_not_found_and_can_come_back(catalogs: Catalo
     second, _ = await write(catalogs, "b")
     assert second.epoch != first.epoch
     assert await searched(catalogs, 1) == ["s.b"]
+
+
+async def test_no_entry_is_lost_when_indexing_fails_more_than_once(catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch) -> None:
+    await write(catalogs, "a")
+    await searched(catalogs, 1)
+    failures = iter([MemoryError("first"), MemoryError("second")])
+    after, of = View.after, View.of
+
+    def failing_after(self: View, change: Change, entries: Entries) -> View:
+        for failure in failures:
+            raise failure
+        return after(self, change, entries)
+
+    def failing_of(entries: Entries, embedder: object = None) -> View:
+        for failure in failures:
+            raise failure
+        return of(entries)
+
+    monkeypatch.setattr(View, "after", failing_after)
+    monkeypatch.setattr(View, "of", failing_of)
+    await write(catalogs, "b")
+    version, _ = await write(catalogs, "c")
+    assert await searched(catalogs, version.revision) == ["s.a", "s.b", "s.c"]
+
+
+async def test_a_watcher_goes_on_when_its_catalog_is_read_again(store: SqliteStore) -> None:
+    ours = Catalogs(store, limits=DEFAULT_LIMITS, idle_seconds=1)
+    theirs = Catalogs(store, limits=DEFAULT_LIMITS, idle_seconds=1)
+    await write(ours, "a")
+    events = ours.watch(KEY, None, "")
+    await anext(events)
+    await write(theirs, "b")
+    await write(ours, "c")
+    seen: list[tuple[str, ...]] = []
+    async with asyncio.timeout(10):
+        while len(seen) < 2:
+            event = await anext(events)
+            if isinstance(event, ChangedNames):
+                seen.append(event.upserted)
+    assert seen == [("s.b",), ("s.c",)]
+
+
+async def test_a_delete_whose_caller_goes_away_is_finished_and_watchers_are_told(catalogs: Catalogs) -> None:
+    version, _ = await write(catalogs, "a")
+    events = catalogs.watch(KEY, None, "")
+    await anext(events)
+    deleting = asyncio.create_task(catalogs.delete(KEY, expected_revision=None))
+    await asyncio.sleep(0)
+    deleting.cancel()
+    async with asyncio.timeout(10):
+        assert [event async for event in events] == [Deleted(version)]
+
+
+async def test_a_failed_delete_leaves_catalog_and_watchers_as_they_were(
+    store: SqliteStore, catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await write(catalogs, "a")
+    events = catalogs.watch(KEY, None, "")
+    await anext(events)
+
+    async def broken(key: CatalogKey, expected: Version) -> None:
+        raise StoreUnavailable("disk full")
+
+    monkeypatch.setattr(store, "delete", broken)
+    with pytest.raises(StoreUnavailable):
+        await catalogs.delete(KEY, expected_revision=None)
+    await write(catalogs, "b")
+    async with asyncio.timeout(10):
+        event = await anext(events)
+    assert isinstance(event, ChangedNames) and event.upserted == ("s.b",)
+
+
+async def test_a_reader_that_waits_for_a_revision_of_a_catalog_that_is_deleted_is_told_so(catalogs: Catalogs) -> None:
+    await write(catalogs, "a")
+    waiting = asyncio.create_task(catalogs.view(KEY, min_revision=5, epoch="", timeout=10))
+    await asyncio.sleep(0.01)
+    await catalogs.delete(KEY, expected_revision=None)
+    with pytest.raises(CatalogNotFound):
+        await waiting
+
+
+async def test_a_catalog_that_a_reader_waits_for_is_not_evicted(store: SqliteStore) -> None:
+    catalogs = Catalogs(store, limits=DEFAULT_LIMITS, idle_seconds=0)
+    await write(catalogs, "a")
+    await searched(catalogs, 1)
+    waiting = asyncio.create_task(catalogs.view(KEY, min_revision=2, epoch="", timeout=10))
+    await asyncio.sleep(0.01)
+    catalogs.evict_idle()
+    await write(catalogs, "b")
+    _, view = await waiting
+    assert view.version.revision == 2
 
 
 async def test_an_index_that_fails_is_built_anew(catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -168,6 +168,26 @@ def test_tags_come_from_the_request_and_from_the_definitions_meta() -> None:
     assert make_entry(made, name="a", alias="a").tags == ("a", "b", "c")
 
 
+def test_tags_of_the_meta_that_are_not_fit_to_be_tags_are_passed_over() -> None:
+    made = draft(tool("a", _meta={"toolsearch/tags": ["x" * 65, "\x1b[31m", "", "ok", *map(str, range(100))]}))
+    tags = make_entry(made, name="a", alias="a").tags
+    assert tags[:2] == ("ok", "0")
+    assert len(tags) == 64
+
+
+def test_numbers_that_floats_cannot_tell_apart_are_different() -> None:
+    assert not draft({"name": "a", "x": 12345678901234567890}).means(draft({"name": "a", "x": 12345678901234567891}))
+    from toolsearch_server.entry import Draft
+
+    left = draft({"name": "a"})
+    spelled = [Draft(**{**_fields(left), "definition": '{"name":"a","x":' + number + "}"}) for number in ("1e400", "1e999")]
+    assert not spelled[0].means(spelled[1])
+
+
+def _fields(made: Any) -> dict[str, Any]:
+    return {name: getattr(made, name) for name in ("server", "kind", "local_name", "namespace", "definition")}
+
+
 def test_key_order_and_spacing_do_not_make_a_definition_another_one() -> None:
     left = draft({"name": "a", "description": "d", "x": {"p": 1, "q": 2}})
     right = draft({"x": {"q": 2, "p": 1}, "description": "d", "name": "a"})

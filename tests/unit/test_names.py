@@ -97,10 +97,10 @@ def test_one_sweep_over_all_names_finds_what_a_search_in_each_finds(names: list[
     options.never_nl = True
     alone = re2.compile(re.sub(r"\\Z", r"\\z", source), options)
     for entry in view.by_name:
-        texts = [entry.name.encode(), entry.alias.encode()]
+        texts = [entry.name.encode(), entry.alias.encode(), entry.local_name.encode()]
         assert (entry.name in found) == any(alone.search(text) for text in texts)
         if entry.name in found:
-            whole = any(alone.fullmatch(text) for text in [*texts, entry.local_name.encode()])
+            whole = any(alone.fullmatch(text) for text in texts)
             assert (found[entry.name] is Fit.WHOLE) == whole
             if not whole:
                 assert (found[entry.name] is Fit.PREFIX) == any(alone.match(text) for text in texts)
@@ -131,6 +131,11 @@ def test_the_whole_local_name_counts_as_whole() -> None:
     assert names_found(view, "create", strategy=Strategy.REGEX)[0] == "server_with_a_long_name.create"
 
 
+def test_an_anchored_pattern_finds_a_local_name() -> None:
+    view = view_of(draft(tool("create_issue"), "github"))
+    assert names_found(view, "^create_issue$", strategy=Strategy.REGEX) == ["github.create_issue"]
+
+
 def test_upper_and_lower_case_are_the_same_unless_asked() -> None:
     assert regex(["GetUser", "getuser2"], "getuser") == ["GetUser", "getuser2"]
     assert regex(["GetUser", "getuser2"], "getuser", case_sensitive=True) == ["getuser2"]
@@ -153,6 +158,7 @@ def test_python_s_end_of_text_is_understood() -> None:
         ("a{2,1}", "repetition"),
         ("[z-a]", "range"),
         (r"\pL{1000}", "too large"),
+        ("(((((a?){50}){20})))", "too large, "),
     ],
 )
 def test_a_refused_pattern_says_what_is_wrong_with_it(pattern: str, says: str) -> None:
@@ -224,6 +230,7 @@ def test_what_is_plainly_a_pattern_is_taken_as_one(query: str) -> None:
         "read <file-name>",
         "50% off!",
         'say "hello"',
+        "^a{99999999999999}",
     ],
 )
 def test_words_are_not_taken_for_a_pattern(query: str) -> None:

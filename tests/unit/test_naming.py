@@ -98,6 +98,14 @@ def test_a_name_that_looks_like_a_hashed_one_cannot_take_its_place() -> None:
     assert {entries.by_name[name].server for name in hashed} == {"a", "a.b"}
 
 
+def test_lossy_and_contested_aliases_of_the_same_beginning_never_meet() -> None:
+    # Their identities have the same 32 bits of hash: found by search.
+    contested = [draft({"name": "b"}, "x10072", namespace="a"), draft({"name": "a_b"})]
+    entries = written([*contested, draft({"name": "b中"}, "y17021", namespace="a")])
+    assert len(entries.by_alias) == 3
+    assert sorted(alias[:5] for alias in entries.by_alias) == ["a_b_h", "a_b_h", "a_b_u"]
+
+
 # Few letters, so that names collide all the time; long and foreign ones, so that aliases are cut.
 PIECE = st.text(alphabet="ab._- é", min_size=1, max_size=3) | st.sampled_from(["x" * 70, "x" * 60, "日本", "a_h00000000"])
 KEYS = st.tuples(PIECE | st.just(""), PIECE, st.sampled_from(Kind), st.sampled_from(["", "", "a", "a.b"]))

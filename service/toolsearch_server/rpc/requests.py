@@ -49,12 +49,15 @@ def _texts(queries: Sequence[str], limits: Limits) -> tuple[str, ...]:
             raise LimitExceeded(
                 f"queries[{index}]", given=len(query), allowed=limits.query_length, limit="query_length", unit="characters"
             )
-    return tuple(dict.fromkeys(queries))
+    return tuple(queries)
 
 
 def entry_filter(message: entry_pb2.Filter, limits: Limits) -> Filter:
     for field in ("servers", "namespaces", "tags", "kinds", "capabilities", "excluded_names"):
-        _check_count(getattr(message, field), field=f"filter.{field}", allowed=limits.filter_values, limit="filter_values")
+        values = getattr(message, field)
+        _check_count(values, field=f"filter.{field}", allowed=limits.filter_values, limit="filter_values")
+        if field != "kinds":
+            _check_lengths(values, field=f"filter.{field}", allowed=limits.filter_value_length, limit="filter_value_length")
     return Filter(
         servers=tuple(message.servers),
         namespaces=tuple(message.namespaces),
@@ -77,6 +80,7 @@ def names(values: Sequence[str], limits: Limits) -> tuple[str, ...]:
     if not values:
         raise FieldRequired("names")
     _check_count(values, field="names", allowed=limits.names_per_get, limit="names_per_get")
+    _check_lengths(values, field="names", allowed=limits.lookup_length, limit="lookup_length")
     return tuple(dict.fromkeys(values))
 
 
@@ -153,3 +157,9 @@ def _share(value: float, *, field: str) -> float:
 def _check_count(values: Sequence[object], *, field: str, allowed: int, limit: str) -> None:
     if len(values) > allowed:
         raise LimitExceeded(field, given=len(values), allowed=allowed, limit=limit, unit="items")
+
+
+def _check_lengths(values: Sequence[str], *, field: str, allowed: int, limit: str) -> None:
+    for index, value in enumerate(values):
+        if len(value) > allowed:
+            raise LimitExceeded(f"{field}[{index}]", given=len(value), allowed=allowed, limit=limit, unit="characters")

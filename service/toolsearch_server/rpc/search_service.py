@@ -1,5 +1,6 @@
 """ToolSearchService: reading."""
 
+import asyncio
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TypeVar
@@ -14,6 +15,8 @@ from toolsearch_server.rpc.calls import Call, StreamMethod, UnaryMethod
 from toolsearch_server.rpc.pages import Pages
 from toolsearch_server.rpc.responses import Detail
 from toolsearch_server.store import CatalogKey
+
+EXPLAINED_MISSES = 10
 
 SERVICE = search_service_pb2.DESCRIPTOR.services_by_name["ToolSearchService"]
 
@@ -81,7 +84,7 @@ class ToolSearchService:
         start = pages.start(request.page_token)
         _, view = await self._view(call, request)
         tree = _namespace_tree(view, request.parent)
-        first = 0 if start is None else bisect_right(tree, start, key=lambda namespace: namespace.name)
+        first = 0 if start is None else bisect_right(tree, _tree_order(start), key=lambda each: _tree_order(each.name))
         page = tree[first : first + size]
         more = first + len(page) < len(tree)
         return search_service_pb2.ListNamespacesResponse(
@@ -99,11 +102,7 @@ class ToolSearchService:
         entries = {entry.key: entry for entry in found.values() if entry is not None}
         return search_service_pb2.GetToolsResponse(
             entries=[responses.entry(entry, detail) for entry in entries.values()],
-            missing=[
-                search_service_pb2.MissingEntry(name=name, near_names=ranking.near_names(view.indexes, [name]))
-                for name, entry in found.items()
-                if entry is None
-            ],
+            missing=await asyncio.to_thread(_missing, view, [name for name, entry in found.items() if entry is None]),
             version=responses.version(view.version),
         )
 
@@ -133,6 +132,16 @@ class ToolSearchService:
         return requests.page_size(value, field="page_size", default=limits.page_size_default, most=limits.page_size)
 
 
+def _missing(view: View, names: Sequence[str]) -> list[search_service_pb2.MissingEntry]:
+    """Names that do not exist; the first few with what they may have been meant to be."""
+    return [
+        search_service_pb2.MissingEntry(
+            name=name, near_names=ranking.near_names(view.indexes, [name]) if number < EXPLAINED_MISSES else ()
+        )
+        for number, name in enumerate(names)
+    ]
+
+
 def _namespace_tree(view: View, parent: str) -> Sequence[search_service_pb2.Namespace]:
     direct = view.namespaces
     total: dict[str, int] = {}
@@ -141,9 +150,13 @@ def _namespace_tree(view: View, parent: str) -> Sequence[search_service_pb2.Name
             total[ancestor] = total.get(ancestor, 0) + count
     return [
         search_service_pb2.Namespace(name=name, entry_count=direct[name], total_entry_count=count)
-        for name, count in sorted(total.items())
+        for name, count in sorted(total.items(), key=lambda item: _tree_order(item[0]))
         if not parent or name.startswith(f"{parent}.")
     ]
+
+
+def _tree_order(namespace: str) -> list[str]:
+    return namespace.split(".")
 
 
 def _watch_response(event: WatchEvent) -> search_service_pb2.WatchCatalogResponse:

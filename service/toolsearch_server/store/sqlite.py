@@ -19,6 +19,8 @@ from toolsearch_server.store import CatalogKey, CatalogRecord, Conflict, StoreOp
 from toolsearch_server.store.records import decode_change, decode_entry, encode_change, encode_entry, encode_key
 
 SCHEMA_VERSION = 1
+APPLICATION_ID = 0x746F6F6C
+"""Marks the file as ours: "tool"."""
 SCHEMA = """
 CREATE TABLE catalogs (
     id INTEGER PRIMARY KEY,
@@ -102,7 +104,7 @@ class SqliteStore:
             # Shielded: a caller that goes away must not leave the outcome of a begun write unknown to the catalog.
             return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, work))
         except sqlite3.Error as error:
-            raise StoreUnavailable(f"the store failed, nothing was written: {error}") from error
+            raise StoreUnavailable(f"the store failed: {error}") from error
 
     def _row(self, key: CatalogKey) -> tuple[int, Version, float] | None:
         query = "SELECT id, epoch, revision, updated FROM catalogs WHERE tenant = ? AND name = ?"
@@ -220,11 +222,17 @@ def _locked(path: Path) -> IO[str]:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path | None) -> None:
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (found,) = connection.execute("PRAGMA user_version").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if tables and application != APPLICATION_ID:
+        raise StoreOpenError(f"{path} is a database of another program")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
-    (found,) = connection.execute("PRAGMA user_version").fetchone()
-    if found == 0:
-        connection.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+    if not tables:
+        connection.executescript(
+            f"BEGIN; {SCHEMA} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
+        )
     elif found != SCHEMA_VERSION:
         raise StoreOpenError(f"the store {path} has format {found}, this program reads format {SCHEMA_VERSION}")

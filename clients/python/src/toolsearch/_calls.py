@@ -105,6 +105,7 @@ def list_namespaces(reading: Reading, parent: str, page_size: int, page_token: s
 
 
 def get_tools(reading: Reading, names: Sequence[str], detail: t.Detail | str) -> Call[t.GetResult]:
+    _refuse_text(names, "names")
     request = search_service_pb2.GetToolsRequest(names=names, detail=_enum("DETAIL", t.Detail(detail)), **reading.fields)
 
     def result(found: search_service_pb2.GetToolsResponse) -> t.GetResult:
@@ -128,6 +129,7 @@ def watch(catalog: str, start: t.Version | None) -> Call[t.WatchEvent]:
 def apply_changes(
     catalog: str, upserts: Iterable[t.EntryInput | Definition], deletes: Iterable[str], expected_revision: int | None
 ) -> Call[t.WriteResult]:
+    _refuse_text(deletes, "deletes")
     request = catalog_pb.ApplyChangesRequest(
         catalog=catalog,
         upserts=[_entry_input(entry) for entry in upserts],
@@ -182,9 +184,17 @@ def _enum(prefix: str, value: Any) -> Any:
     return f"{prefix}_{value.name}"
 
 
+def _refuse_text(value: object, what: str) -> None:
+    """A text is a sequence of texts too, but never the one that is meant."""
+    if isinstance(value, str):
+        raise TypeError(f"{what} must be a list of strings, not a string")
+
+
 def _filter(value: t.Filter | None) -> entry_pb2.Filter | None:
     if value is None:
         return None
+    for field in ("servers", "namespaces", "tags", "kinds", "capabilities", "excluded_names"):
+        _refuse_text(getattr(value, field), f"filter.{field}")
     message = entry_pb2.Filter(
         servers=value.servers,
         namespaces=value.namespaces,

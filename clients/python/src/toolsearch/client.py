@@ -29,7 +29,8 @@ class Client:
     ```
 
     Reads see this client's own writes (`min_revision=0` turns that off for a call) and are retried when a replica goes away;
-    writes are not retried. `timeout` is in seconds and covers retries. Every method raises ToolSearchError.
+    writes are not retried. `timeout` is in seconds and covers retries. What the service refuses or cannot do is a
+    ToolSearchError; values that cannot even be sent are a ValueError or TypeError.
     """
 
     def __init__(

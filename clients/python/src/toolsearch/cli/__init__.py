@@ -43,7 +43,9 @@ def run(argv: Sequence[str], environment: Mapping[str, str]) -> int:
     try:
         with Client(arguments.target, catalog=arguments.catalog, tenant=arguments.tenant, timeout=timeout) as client:
             command: commands.Command = arguments.run
-            return command(client, arguments, Output())
+            code = command(client, arguments, Output())
+            sys.stdout.flush()
+            return code
     except (ToolSearchError, FileError) as error:
         sys.stderr.write(f"toolsearch: {error}\n")
         return 1
@@ -52,6 +54,12 @@ def run(argv: Sequence[str], environment: Mapping[str, str]) -> int:
     except BrokenPipeError:  # the reader of our output went away, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        sys.stderr.write(f"toolsearch: {error.strerror or error}\n")
+        return 1
+    except UnicodeEncodeError:
+        sys.stderr.write("toolsearch: an argument is not UTF-8 text\n")
+        return 2
 
 
 def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
@@ -83,7 +91,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     search = command("search", commands.search, "find the entries that fit a task, a name or a pattern, best first")
     search.add_argument("query", nargs="+", help="what to look for; several words are one query")
     search.add_argument("--also", action="append", default=[], metavar="QUERY", help="another phrasing of the same")
-    search.add_argument("--limit", "-n", type=int, default=5, help="how many to show (default 5, at most 100)")
+    search.add_argument("--limit", "-n", type=_count, default=5, help="how many to show (default 5, at most 100)")
     search.add_argument("--strategy", choices=[each.value for each in t.Strategy if each.name != "UNKNOWN"], default="auto")
     search.add_argument("--field", action="append", default=[], choices=list(t.SearchField), help="where a regex is matched")
     search.add_argument("--case-sensitive", action="store_true", help="for a regex: mind upper and lower case")
@@ -117,6 +125,16 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     delete_catalog.add_argument("--yes", action="store_true", help="do it")
     command("watch", commands.watch, "show changes as they happen, until interrupted")
     return parser
+
+
+def _count(text: str) -> int:
+    try:
+        count = int(text)
+    except ValueError:
+        count = -1
+    if not 0 <= count < 2**31:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 on")
+    return count
 
 
 def _add_common(parser: argparse.ArgumentParser, **defaults: object) -> None:

@@ -25,7 +25,8 @@ class LocatedTool:
 def read_tools(path: str, server: str | None) -> list[LocatedTool]:
     """The tools in a file; "-" is standard input. `server` is for tools that do not say theirs."""
     try:
-        text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8-sig")
+        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise FileError(f"{path}: not UTF-8 text: {error}") from None
     except OSError as error:
@@ -35,7 +36,7 @@ def read_tools(path: str, server: str | None) -> list[LocatedTool]:
 
 def _tools(path: str, text: str) -> Iterator[tuple[str, Any]]:
     try:
-        whole = json.loads(text)
+        whole = json.loads(text, parse_constant=_refuse_constant)
     except ValueError:
         yield from _lines(path, text)
         return
@@ -51,16 +52,20 @@ def _tools(path: str, text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _lines(path: str, text: str) -> Iterator[tuple[str, Any]]:
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):  # JSON may hold other line separators inside strings
         if not line.strip():
             continue
         try:
-            yield f"{path}:{number}", json.loads(line)
+            yield f"{path}:{number}", json.loads(line, parse_constant=_refuse_constant)
         except (ValueError, RecursionError) as error:
             raise FileError(
                 f"{path}:{number}: neither the file nor this line is JSON: {error}; expected an MCP tools/list result, a JSON "
                 "array of tools, or one tool a line"
             ) from None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _entry(where: str, tool: Any, server: str | None) -> EntryInput:

@@ -27,7 +27,9 @@ class Output:
         self._stream.write(text + "\n")
 
     def json(self, value: object) -> None:
-        self.line(json.dumps(_jsonable(value), ensure_ascii=False))
+        text = json.dumps(_jsonable(value), ensure_ascii=False)
+        # What a terminal might obey, or UTF-8 cannot say, is spelled out.
+        self.line("".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text))
 
     def table(self, rows: Sequence[Sequence[str]], *, bold: int = 0, right: Sequence[int] = ()) -> None:
         """Columns as wide as they need to be; the last one is cut at the edge. Column `bold` stands out."""
