@@ -10,6 +10,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import TypeVar
 
 import structlog
 
@@ -28,12 +29,15 @@ from toolsearch_server.vectors import Embedder, VectorIndex
 RECENT_CHANGES = 256
 MAX_HOLE_SHARE = 0.5
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 0.01, 10.0
-SEARCH_OFF_LOOP_ENTRIES = 20_000
+SEARCH_OFF_LOOP_ENTRIES = 5_000
+SEARCH_OFF_LOOP_PHRASINGS = 2
 SEARCH_OFF_LOOP_LIMIT = 20
 SEARCH_OFF_LOOP_CHARACTERS = 2_000
 """From these on a search may take long enough to be worth a thread."""
 
 log = structlog.get_logger()
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -234,6 +238,11 @@ class Catalog:
             raise RevisionNotReached(wanted=revision, actual=self.view.version.revision) from None
         return self.view
 
+    @staticmethod
+    async def read(view: View, work: Callable[[], Result]) -> Result:
+        """What `work` finds out about a view, in a thread if the view is large."""
+        return work() if len(view.slots) < SEARCH_OFF_LOOP_ENTRIES else await asyncio.to_thread(work)
+
     async def search(self, view: View, query: Query) -> Ranking:
         if _is_quick(view, query):
             return view.search(query, self._limits)
@@ -252,6 +261,7 @@ def _is_quick(view: View, query: Query) -> bool:
     return (
         len(view.slots) < SEARCH_OFF_LOOP_ENTRIES
         and query.limit <= SEARCH_OFF_LOOP_LIMIT
+        and len(query.texts) <= SEARCH_OFF_LOOP_PHRASINGS
         and sum(map(len, query.texts)) < SEARCH_OFF_LOOP_CHARACTERS
         and query.strategy not in (Strategy.REGEX, Strategy.FUZZY)
         and not any(map(looks_like_pattern, query.texts))

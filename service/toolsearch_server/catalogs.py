@@ -222,7 +222,8 @@ class Catalogs:
         if entries is None:
             return self._loaded.get(key)
         catalog = await Catalog.load(entries, limits=self._limits, embedder=self._embedder)
-        loaded = self._loaded[key] = _Loaded(catalog, time.monotonic())
+        # A first write may have made it meanwhile: there is only ever one object for a key.
+        loaded = self._loaded.setdefault(key, _Loaded(catalog, time.monotonic()))
         seconds = round(time.perf_counter() - started, 3)
         log.debug("catalog loaded", catalog=key.catalog, entries=len(entries.by_key), seconds=seconds)
         return loaded

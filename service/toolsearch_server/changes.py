@@ -134,7 +134,7 @@ def _plan(current: Entries, drafts: Sequence[Draft], gone: tuple[EntryKey, ...],
     if new and entries > limits.entries_per_catalog:
         raise CatalogFull(entries=entries, allowed=limits.entries_per_catalog)
 
-    moved = [draft.key for draft in different if draft.key in known and known[draft.key].draft.namespace != draft.namespace]
+    moved = {draft.key for draft in different if draft.key in known and known[draft.key].draft.namespace != draft.namespace}
     names = naming.assign(
         current.groups,
         lambda key: (known[key].draft.namespace, Names(known[key].name, known[key].alias)),

@@ -15,7 +15,8 @@ ServiceError
 ├── CatalogFull
 ├── StrategyUnavailable
 ├── RevisionNotReached
-└── StoreUnavailable
+├── StoreUnavailable
+└── SearchTooCostly
 """
 
 from typing import ClassVar
@@ -148,6 +149,18 @@ class RevisionNotReached(ServiceError):
 
 class StoreUnavailable(ServiceError):
     reason = reasons.ERROR_REASON_STORE_UNAVAILABLE
+
+
+class SearchTooCostly(ServiceError):
+    reason = reasons.ERROR_REASON_SEARCH_TOO_COSTLY
+
+    def __init__(self, *, allowed: float) -> None:
+        super().__init__(
+            f"the search took more than {allowed} seconds of processor time (search_seconds): "
+            "ask with fewer phrasings, a simpler pattern or fewer fields",
+            field="queries",
+            allowed=allowed,
+        )
 
 
 def shorten(text: str) -> str:

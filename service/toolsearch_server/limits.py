@@ -40,6 +40,10 @@ class Limits:
     pattern_memory: int = 1 * MIB
     pattern_program: int = 1_000
     """Steps of the compiled pattern, as RE2 counts them."""
+    search_seconds: float = 2.0
+    """Processor time of one search by pattern."""
+    corrected_words: int = 8
+    """Unknown words of a query for which near ones are looked up."""
     search_limit: int = 100
     search_limit_default: int = 5
     filter_values: int = 100

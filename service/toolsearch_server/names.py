@@ -2,10 +2,12 @@
 
 import functools
 import re
+import time
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
+from itertools import accumulate, islice
 from typing import NamedTuple
 
 import re2
@@ -14,7 +16,7 @@ from rapidfuzz.distance import OSA
 
 from toolsearch_server import text
 from toolsearch_server.entry import Entry
-from toolsearch_server.errors import LimitExceeded, PatternInvalid
+from toolsearch_server.errors import LimitExceeded, PatternInvalid, SearchTooCostly
 from toolsearch_server.limits import Limits
 
 FUZZY_CUTOFF = 70.0
@@ -23,6 +25,7 @@ NEAR_NAMES = 3
 CORRECTION_CUTOFF = 0.75
 CORRECTIONS = 3
 MIN_CORRECTED_LENGTH = 4
+CHUNK_LINES = 3_000
 
 
 class Fit(IntEnum):
@@ -65,12 +68,12 @@ class NameIndex:
     def _names(self) -> "_Lines":
         return _Lines((name, slot) for slot, entry in self._entries for name in (entry.name, entry.alias, entry.local_name))
 
-    def matching(self, pattern: "Pattern") -> list[PatternHit]:
+    def matching(self, pattern: "Pattern", budget: "Budget") -> list[PatternHit]:
         """Entries whose canonical name, alias or local name the pattern is found in, in the order of Fit."""
-        fits = dict.fromkeys(self._names.having(pattern, Fit.INSIDE), Fit.INSIDE)
+        fits = dict.fromkeys(self._names.having(pattern, Fit.INSIDE, budget), Fit.INSIDE)
         if fits:
-            fits.update(dict.fromkeys(self._names.having(pattern, Fit.PREFIX), Fit.PREFIX))
-            fits.update(dict.fromkeys(self._names.having(pattern, Fit.WHOLE), Fit.WHOLE))
+            fits.update(dict.fromkeys(self._names.having(pattern, Fit.PREFIX, budget), Fit.PREFIX))
+            fits.update(dict.fromkeys(self._names.having(pattern, Fit.WHOLE, budget), Fit.WHOLE))
         return sorted((PatternHit(slot, fit) for slot, fit in fits.items()), key=lambda hit: hit.fit)
 
     @functools.cached_property
@@ -108,6 +111,18 @@ class NameIndex:
             limit=CORRECTIONS,
         )
         return [(candidate, similarity) for candidate, similarity, _ in found]
+
+
+class Budget:
+    """Processor time that a search may take. The work asks now and then whether it is used up."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._end = time.thread_time() + seconds
+
+    def check(self) -> None:
+        if time.thread_time() > self._end:
+            raise SearchTooCostly(allowed=self._seconds)
 
 
 class Pattern:
@@ -177,28 +192,33 @@ _LINE_SENSITIVE = re.compile(r"\\[AzCQ]|\(\?[a-zA-Z]*-?[a-zA-Z]*[smU-]")
 
 
 class _Lines:
-    """Names, one a line, searched in one sweep; each belongs to a slot."""
+    """Names, one a line, searched in sweeps over thousands of them; each belongs to a slot."""
 
     def __init__(self, lines: Iterable[tuple[str, int]]) -> None:
-        self._slots = array("q")
-        self._starts = array("q")
-        encoded: list[bytes] = []
-        position = 0
-        for line, slot in lines:
-            self._slots.append(slot)
-            self._starts.append(position)
-            encoded.append(line.encode())
-            position += len(encoded[-1]) + 1
+        remaining = iter(lines)
+        self._chunks: list[_Chunk] = []
+        while chunk := list(islice(remaining, CHUNK_LINES)):
+            self._chunks.append(_Chunk(chunk))
+
+    def having(self, pattern: Pattern, fit: Fit, budget: Budget) -> Iterator[int]:
+        """Slots of the lines that the pattern fits so; a slot may come twice."""
+        for chunk in self._chunks:
+            budget.check()
+            yield from chunk.having(pattern, fit)
+
+
+class _Chunk:
+    def __init__(self, lines: Sequence[tuple[str, int]]) -> None:
+        self._slots = array("q", (slot for _, slot in lines))
+        encoded = [line.encode() for line, _ in lines]
+        self._starts = array("q", accumulate((len(line) + 1 for line in encoded[:-1]), initial=0))
         self._buffer = b"\n".join(encoded)
 
     def having(self, pattern: Pattern, fit: Fit) -> Iterator[int]:
-        """Slots of the lines that the pattern fits so; a slot may come twice."""
         regexps = pattern.by_line
         if regexps is None:
-            lines = zip(self._buffer.split(b"\n"), self._slots, strict=True) if self._slots else ()
+            lines = zip(self._buffer.split(b"\n"), self._slots, strict=True)
             yield from (slot for line, slot in lines if pattern.fits(line, fit))
-            return
-        if not self._slots:
             return
         for match in regexps[fit].finditer(self._buffer):
             yield self._slots[bisect_right(self._starts, match.start()) - 1]

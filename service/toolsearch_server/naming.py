@@ -101,8 +101,8 @@ def assign(
         names.add(plain_name(namespace, key.local_name), key)
 
     new_names: dict[EntryKey, str] = {}
-    for plain in names.touched:
-        for key, name in _unique_names(plain, names[plain]).items():
+    for plain, members in names.touched:
+        for key, name in _unique_names(plain, members).items():
             if key in added or current(key)[1].name != name:
                 new_names[key] = name
     for key, name in new_names.items():
@@ -111,8 +111,8 @@ def assign(
         aliases.add(plain_alias(name), key)
 
     renamed: dict[EntryKey, Names] = {}
-    for plain in aliases.touched:
-        for key, alias in _unique_aliases(plain, aliases[plain]).items():
+    for plain, members in aliases.touched:
+        for key, alias in _unique_aliases(plain, members).items():
             given = Names(new_names[key] if key in new_names else current(key)[1].name, alias)
             if key in added or current(key)[1] != given:
                 renamed[key] = given
@@ -171,27 +171,29 @@ class _Overlay:
 
     def __init__(self, below: Mapping[str, frozenset[EntryKey]]) -> None:
         self._below = below
-        self.touched: dict[str, None] = {}
-        self._changed: dict[str, frozenset[EntryKey]] = {}
+        self._changed: dict[str, set[EntryKey]] = {}
 
-    def __getitem__(self, plain: str) -> frozenset[EntryKey]:
-        if plain in self._changed:
-            return self._changed[plain]
-        return self._below.get(plain, frozenset())
+    @property
+    def touched(self) -> Iterable[tuple[str, frozenset[EntryKey]]]:
+        return ((plain, frozenset(members)) for plain, members in self._changed.items())
 
     def add(self, plain: str, key: EntryKey) -> None:
-        self._set(plain, self[plain] | {key})
+        self._members(plain).add(key)
 
     def discard(self, plain: str, key: EntryKey) -> None:
-        self._set(plain, self[plain] - {key})
+        self._members(plain).discard(key)
 
-    def _set(self, plain: str, members: frozenset[EntryKey]) -> None:
-        self.touched[plain] = None
-        self._changed[plain] = members
+    def _members(self, plain: str) -> set[EntryKey]:
+        members = self._changed.get(plain)
+        if members is None:
+            members = self._changed[plain] = set(self._below.get(plain, ()))
+        return members
 
     def merged(self) -> dict[str, frozenset[EntryKey]]:
-        merged = {**self._below, **self._changed}
-        for plain, members in self._changed.items():
-            if not members:
-                del merged[plain]
+        merged = dict(self._below)
+        for plain, members in self.touched:
+            if members:
+                merged[plain] = members
+            else:
+                merged.pop(plain, None)
         return merged

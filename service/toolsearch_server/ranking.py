@@ -8,11 +8,11 @@ from functools import partial
 from itertools import islice
 
 from toolsearch_server import text
-from toolsearch_server.bm25 import Asked, Bm25Index, QueryWord, round_score
+from toolsearch_server.bm25 import TIE_MARGIN, Asked, Bm25Index, QueryWord, round_score
 from toolsearch_server.document import Document
 from toolsearch_server.errors import PatternInvalid, StrategyUnavailable, shorten
 from toolsearch_server.limits import Limits
-from toolsearch_server.names import NEAR_CUTOFF, NEAR_NAMES, NameIndex, Pattern, looks_like_pattern
+from toolsearch_server.names import NEAR_CUTOFF, NEAR_NAMES, Budget, NameIndex, Pattern, looks_like_pattern
 from toolsearch_server.relevance import (
     ELSEWHERE_RELEVANCE,
     FIT_REASON,
@@ -47,6 +47,9 @@ GUESS_WEIGHT = 0.8
 """What a corrected word counts, times its similarity."""
 
 
+UNBOUNDED = Budget(math.inf)
+
+
 class Strategy(IntEnum):
     """How a search is done; the numbers are the contract's."""
 
@@ -77,6 +80,8 @@ class Query:
     min_relevance: float = 0.0
     field: str = "queries[0]"
     """Where the text stands in the request, for errors; set when phrasings are ranked one by one."""
+    budget: Budget = UNBOUNDED
+    """Set when the search begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +149,8 @@ class Found:
     strategy: Strategy
     by_words: int = 0
     asked: Asked | None = None
+    slots: frozenset[int] = frozenset()
+    """All that match, where they are known one by one."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -152,7 +159,8 @@ class Found:
 
 
 def search(indexes: Indexes, query: Query, *, selection: Selection = EVERYTHING, limits: Limits) -> Ranking:
-    """Rank what `selection` admits. The order is a function of the catalog's content and the query alone."""
+    """Rank what `selection` admits. Equal scores are ordered by name."""
+    query = replace(query, budget=Budget(limits.search_seconds))
     depth = query.limit if len(query.texts) == 1 else max(query.limit, FUSION_DEPTH)
     if query.min_relevance:
         depth = max(depth, limits.search_limit)  # what is relevant enough is not always what comes first
@@ -236,8 +244,8 @@ def _union_size(indexes: Indexes, found: Sequence[Found], selection: Selection) 
     """How many entries any phrasing matches: those with the words of any of them, and at least so many otherwise."""
     asked = [each.asked for each in found if each.asked and each.by_words]
     by_words = indexes.bm25.count(asked, selection=selection) if asked else 0
-    known = len({candidate.slot for each in found for candidate in each.candidates})
-    return max(by_words, known, *(each.total for each in found))
+    known = {candidate.slot for each in found for candidate in each.candidates}.union(*(each.slots for each in found))
+    return max(by_words, len(known), *(each.total for each in found))
 
 
 def _part(name: str, value: float, detail: str) -> list[Part]:
@@ -277,10 +285,10 @@ def _put_first(named: Sequence[int], found: Found) -> None:
         if candidate is None:
             candidate = Candidate(slot, 0.0, lambda: NAMED_EXACTLY, list)
             found.candidates.append(candidate)
-            found.total += 1
         candidate.judge = lambda: NAMED_EXACTLY
         candidate.score += on_top
         candidate.parts = partial(_both, candidate.parts, partial(_part, "exact name", on_top, "above every other match"))
+    found.total = max(found.total, len(found.candidates))
 
 
 def _add_near(found: Found, near: Found) -> None:
@@ -293,9 +301,9 @@ def _add_near(found: Found, near: Found) -> None:
         known = by_slot.get(candidate.slot)
         if known is None:
             found.candidates.append(candidate)
-            found.total += 1
         elif known.score < candidate.score:
             known.score, known.judge, known.parts = candidate.score, candidate.judge, candidate.parts
+    found.total = max(found.total, len(found.candidates))
 
 
 def _bm25(indexes: Indexes, query: Query, selection: Selection, limits: Limits) -> Found:
@@ -348,7 +356,8 @@ def _by_words_and_meaning(indexes: Indexes, query: Query, selection: Selection, 
         )
         for slot, score in _best(scores, query.limit)
     ]
-    return Found(candidates, hits.total + len(only_near), Strategy.HYBRID, by_words=hits.total, asked=analysed)
+    total = max(hits.total, len(scores))  # whether the nearest have words, too, is only known of the best
+    return Found(candidates, total, Strategy.HYBRID, by_words=hits.total, asked=analysed)
 
 
 def _best(scores: Mapping[int, float], count: int) -> list[tuple[int, float]]:
@@ -375,11 +384,12 @@ def _semantic(indexes: Indexes, query: Query, selection: Selection, _: Limits) -
         )
     near = indexes.vectors.similarities(query.texts[0])
     candidates = []
-    for slot in _nearest(indexes, selection, near, query.limit):
+    nearest = _nearest(indexes, selection, near, len(near.cosines))
+    for slot in nearest[: query.limit + TIE_MARGIN]:
         cosine = round_score(float(near.cosines[slot]))
         judge = partial(judge_meaning, cosine, float(near.standard_scores[slot]), entries=indexes.bm25.size)
         candidates.append(Candidate(slot, cosine, judge, partial(_part, "meaning", cosine, "cosine of the embeddings")))
-    return Found(candidates, len(candidates), Strategy.SEMANTIC)
+    return Found(candidates, len(nearest), Strategy.SEMANTIC, slots=frozenset(nearest))
 
 
 def _nearest(indexes: Indexes, selection: Selection, near: Similarities, count: int) -> list[int]:
@@ -394,10 +404,11 @@ def _regex(indexes: Indexes, query: Query, selection: Selection, limits: Limits)
     pattern = Pattern(query.texts[0], case_sensitive=query.case_sensitive, limits=limits, field=query.field)
     ranked: dict[int, tuple[float, str]] = {}
     if SearchField.NAME in query.fields:
-        for slot, fit in indexes.names.matching(pattern):
+        for slot, fit in indexes.names.matching(pattern, query.budget):
             ranked[slot] = (FIT_RELEVANCE[fit], f"pattern {FIT_REASON[fit]}")
     for place in sorted(query.fields - {SearchField.NAME}):
         for slot, document in enumerate(indexes.documents):
+            query.budget.check()
             if document is not None and slot not in ranked and pattern.found_in(_content(document, place)):
                 ranked[slot] = (ELSEWHERE_RELEVANCE, f"pattern is in the {place.name.lower()}")
     admitted = [(slot, *why) for slot, why in ranked.items() if indexes.admits(selection, slot)]
@@ -411,7 +422,7 @@ def _regex(indexes: Indexes, query: Query, selection: Selection, limits: Limits)
         )
         for rank, (slot, relevance, reason) in enumerate(admitted[: query.limit])
     ]
-    return Found(candidates, len(admitted), Strategy.REGEX)
+    return Found(candidates, len(admitted), Strategy.REGEX, slots=frozenset(slot for slot, _, _ in admitted))
 
 
 def _content(document: Document, place: SearchField) -> str:
@@ -447,7 +458,7 @@ def _fuzzy(indexes: Indexes, query: Query, selection: Selection, _: Limits) -> F
         )
         for hit in hits
     ]
-    return Found(candidates, len(candidates), Strategy.FUZZY)
+    return Found(candidates, len(candidates), Strategy.FUZZY, slots=frozenset(hit.slot for hit in hits))
 
 
 _STRATEGIES: Mapping[Strategy, Callable[[Indexes, Query, Selection, Limits], Found]] = {
@@ -476,10 +487,10 @@ def query_words(indexes: Indexes, phrasing: str, limits: Limits, *, correct: boo
         return rarest[: limits.query_terms]
     if not correct:
         return words
+    unknown = islice((word for word in words if not indexes.bm25.knows(word)), limits.corrected_words)
     guesses = (
         QueryWord(guess, text.stems([guess])[0], GUESS_WEIGHT * similarity)
-        for word in words
-        if not indexes.bm25.knows(word)
+        for word in unknown
         for guess, similarity in indexes.names.corrections(word.word)
     )
     return words + list(guesses)

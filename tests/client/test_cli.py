@@ -199,6 +199,14 @@ def test_a_service_that_is_not_there_is_one_line(run: Run) -> None:
     assert err.startswith("toolsearch: cannot reach toolsearch at 127.0.0.1:1")
 
 
+def test_empty_input_is_refused_and_deletes_nothing(loaded: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty").write_text("\n")
+    code, _, err = loaded("sync", "--server", "github", str(tmp_path / "empty"))
+    assert code == 1
+    assert "spelled []" in err
+    assert json.loads(loaded("--json", "catalog")[1])["entry_count"] == 2
+
+
 def test_a_line_separator_inside_a_string_does_not_end_the_line(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
     path.write_text('{"name": "a", "description": "x\u2028y"}\n{"name": "b"}\n', encoding="utf-8")

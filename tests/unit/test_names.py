@@ -7,10 +7,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from support import draft, names_found, ranked, tool, view_of
-from toolsearch_server.errors import LimitExceeded, PatternInvalid
+from toolsearch_server.errors import LimitExceeded, PatternInvalid, SearchTooCostly
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
 from toolsearch_server.names import Fit, Pattern, looks_like_pattern
-from toolsearch_server.ranking import SearchField, Strategy
+from toolsearch_server.ranking import UNBOUNDED, Query, SearchField, Strategy
 
 
 def regex(names: Sequence[str], pattern: str, **options: object) -> list[str]:
@@ -90,7 +90,7 @@ def test_one_sweep_over_all_names_finds_what_a_search_in_each_finds(names: list[
         assume(False)
         return
     view = view_of(*(tool(name) for name in names))
-    found = {view.entry(hit.slot).name: hit.fit for hit in view.indexes.names.matching(pattern)}
+    found = {view.entry(hit.slot).name: hit.fit for hit in view.indexes.names.matching(pattern, UNBOUNDED)}
 
     options = re2.Options()
     options.case_sensitive = sensitive
@@ -182,6 +182,19 @@ def test_any_text_is_a_pattern_or_refused_with_a_reason(source: str) -> None:
         checked(source)
     except PatternInvalid as refusal:
         assert refusal.message
+
+
+def test_a_pattern_over_more_names_than_one_sweep_takes_finds_them_all() -> None:
+    view = view_of(*(tool(f"tool_{number}") for number in range(2_500)))
+    assert ranked(view, "tool_.*9$", strategy=Strategy.REGEX).total == 250
+
+
+def test_a_pattern_that_takes_too_long_is_refused_by_name() -> None:
+    view = view_of(*(tool(f"t{number}", "word " * 2_000) for number in range(60)))
+    query = Query(texts=(r"(?:.?){60}[xy ]{100}q",), strategy=Strategy.REGEX, fields=frozenset(SearchField))
+    with pytest.raises(SearchTooCostly) as refusal:
+        view.search(query, Limits(search_seconds=0.05))
+    assert refusal.value.metadata == {"field": "queries", "allowed": "0.05"}
 
 
 def test_descriptions_and_parameters_are_matched_when_asked_for() -> None:

@@ -104,6 +104,17 @@ def test_the_total_of_several_phrasings_counts_each_entry_once() -> None:
     assert ranked(animals, "zebra", "lion zebra", limit=1, strategy=Strategy.BM25).total == 3
 
 
+def test_the_total_of_several_patterns_counts_each_entry_once() -> None:
+    letters = view_of(*(tool(f"{first}{number}") for first in ("alpha", "beta") for number in range(30)))
+    assert ranked(letters, "^alpha", "^beta", limit=5).total == 60
+    assert ranked(letters, "^alpha", "a", limit=5, strategy=Strategy.REGEX).total == 60
+
+
+def test_an_entry_that_is_named_and_has_the_words_counts_once() -> None:
+    servers = view_of(*(draft(tool("search"), f"s{number}") for number in range(60)))
+    assert ranked(servers, "search", limit=5).total == 60
+
+
 def test_a_word_of_the_same_concept_finds_the_tool_and_the_reason_says_so(view: View) -> None:
     best = ranked(view, "erase branch").matches[0]
     assert view.entry(best.slot).name == "github.delete_branch"

@@ -59,6 +59,11 @@ def test_words_and_meaning_add_up_to_the_score(view: View) -> None:
         assert sum(part.value for part in match.parts) == pytest.approx(match.score)
 
 
+def test_the_total_never_exceeds_the_catalog(view: View) -> None:
+    for strategy in (Strategy.SEMANTIC, Strategy.HYBRID, Strategy.AUTO):
+        assert ranked(view, "send money for a song in a restaurant", strategy=strategy, limit=1).total <= len(TOOLS)
+
+
 def test_an_exact_name_still_comes_first(view: View) -> None:
     assert names_found(view, "send_mail")[0] == "post.send_mail"
 

@@ -76,10 +76,11 @@ class CatalogService:
     async def get_catalog(self, call: Call, request: catalog_pb.GetCatalogRequest) -> catalog_pb.GetCatalogResponse:
         key = self._key(call, request.catalog)
         record = await self._catalogs.record(key)
-        _, view = await self._catalogs.view(
+        catalog, view = await self._catalogs.view(
             key, min_revision=record.version.revision, epoch=record.version.epoch, timeout=call.wait_seconds
         )
-        return catalog_pb.GetCatalogResponse(catalog=responses.catalog(key.catalog, view, record.updated))
+        described = await catalog.read(view, lambda: responses.catalog(key.catalog, view, record.updated))
+        return catalog_pb.GetCatalogResponse(catalog=described)
 
     async def list_catalogs(self, call: Call, request: catalog_pb.ListCatalogsRequest) -> catalog_pb.ListCatalogsResponse:
         limits = self._limits

@@ -61,8 +61,8 @@ class ToolSearchService:
         size = self._page_size(request.page_size)
         pages = Pages.of("ListTools", self._key(call, request), request.filter)
         start = pages.start(request.page_token)
-        _, view = await self._view(call, request)
-        selected = view.select(wanted)
+        catalog, view = await self._view(call, request)
+        selected = await catalog.read(view, lambda: view.select(wanted))
         response = search_service_pb2.ListToolsResponse(total_size=len(selected), version=responses.version(view.version))
         budget = self._limits.page_bytes
         first = 0 if start is None else bisect_right(selected, start, key=lambda entry: entry.name)
@@ -82,8 +82,8 @@ class ToolSearchService:
         size = self._page_size(request.page_size)
         pages = Pages.of("ListNamespaces", self._key(call, request), scope=request.parent)
         start = pages.start(request.page_token)
-        _, view = await self._view(call, request)
-        tree = _namespace_tree(view, request.parent)
+        catalog, view = await self._view(call, request)
+        tree = await catalog.read(view, lambda: _namespace_tree(view, request.parent))
         first = 0 if start is None else bisect_right(tree, _tree_order(start), key=lambda each: _tree_order(each.name))
         page = tree[first : first + size]
         more = first + len(page) < len(tree)

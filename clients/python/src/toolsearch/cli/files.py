@@ -31,6 +31,8 @@ def read_tools(path: str, server: str | None) -> list[LocatedTool]:
         raise FileError(f"{path}: not UTF-8 text: {error}") from None
     except OSError as error:
         raise FileError(f"{path}: {error.strerror}") from None
+    if not text.strip():
+        raise FileError(f"{path}: empty; no tools at all is spelled []")
     return [LocatedTool(where, _entry(where, tool, server)) for where, tool in _tools(path, text)]
 
 
