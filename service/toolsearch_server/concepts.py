@@ -154,7 +154,8 @@ _TABLE = """
 """
 
 
-_GROUPS = [dict.fromkeys(text.stems(line.split())) for line in _TABLE.strip().splitlines()]
+_GROUPS = [dict(zip(text.stems(line.split()), line.split(), strict=True)) for line in _TABLE.strip().splitlines()]
+"""Words by stem."""
 
 
 def _concepts_by_stem() -> dict[str, tuple[str, ...]]:
@@ -167,7 +168,7 @@ def _concepts_by_stem() -> dict[str, tuple[str, ...]]:
 
 _CONCEPTS = _concepts_by_stem()
 _RELATED = {
-    stem: tuple(dict.fromkeys(other for number in numbers for other in _GROUPS[int(number)] if other != stem))
+    stem: tuple(dict.fromkeys(item for number in numbers for item in _GROUPS[int(number)].items() if item[0] != stem))
     for stem, numbers in _CONCEPTS.items()
 }
 
@@ -177,6 +178,6 @@ def concepts(stems: Iterable[str]) -> list[str]:
     return [concept for stem in stems for concept in _CONCEPTS.get(stem, ())]
 
 
-def related(stem: str) -> tuple[str, ...]:
-    """Stems that share a concept with this one."""
+def related(stem: str) -> tuple[tuple[str, str], ...]:
+    """Stems, each with its word, that share a concept with this one."""
     return _RELATED.get(stem, ())

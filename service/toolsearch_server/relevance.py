@@ -81,7 +81,9 @@ def coverage(document: Document, asked: AskedWords) -> Coverage:
             words += each.weight
             guessed |= each.weight == 0.0
             continue
-        cousin = next(((other, place) for other in related(stem) for place, stems in places[:2] if f" {other} " in stems), None)
+        cousin = next(
+            ((word, place) for other, word in related(stem) for place, stems in places[:2] if f" {other} " in stems), None
+        )
         if cousin is not None:
             found[cousin[1]].append(f"{each.word} (as {cousin[0]})")
             cousins += each.weight

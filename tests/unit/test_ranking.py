@@ -118,7 +118,7 @@ def test_an_entry_that_is_named_and_has_the_words_counts_once() -> None:
 def test_a_word_of_the_same_concept_finds_the_tool_and_the_reason_says_so(view: View) -> None:
     best = ranked(view, "erase branch").matches[0]
     assert view.entry(best.slot).name == "github.delete_branch"
-    assert best.reason == "matches erase (as delet), branch in the name"
+    assert best.reason == "matches erase (as delete), branch in the name"
 
 
 def test_the_word_itself_beats_a_word_of_the_same_concept() -> None:
