@@ -37,6 +37,9 @@ FUSION_DEPTH = 50
 HYBRID_DEPTH = 50
 """How many matches by words and by meaning are looked at when they are fused."""
 
+VARIETY_POOL = 20
+"""How many more than were asked for compete when variants of one another give way."""
+
 MEANING_WEIGHT = 0.15
 """What one standard deviation of similarity counts, where the best match by words has 1."""
 
@@ -345,33 +348,29 @@ def _by_words_and_meaning(indexes: Indexes, query: Query, selection: Selection, 
     near = indexes.vectors.similarities(query.texts[0])
     only_near = [slot for slot in _nearest(indexes, selection, near, depth) if slot not in shares]
     scores = near.added_to(shares | dict.fromkeys(only_near, 0.0), MEANING_WEIGHT)
+    pool = sorted(scores.items(), key=lambda item: -item[1])[: query.limit + VARIETY_POOL]
+    pool.sort(key=lambda item: (-item[1], indexes.document(item[0]).entry.name))
     asked = _asked_words(indexes, words)
     size = indexes.bm25.size
     candidates = [
         Candidate(
             slot,
-            score,
-            partial(judge_both, indexes.document(slot), asked, score, float(near.cosines[slot]), entries=size),
-            partial(_hybrid_parts, shares.get(slot, 0.0), score, float(near.cosines[slot])),
+            scores[slot] - loss,
+            partial(judge_both, indexes.document(slot), asked, scores[slot], float(near.cosines[slot]), entries=size),
+            partial(_hybrid_parts, shares.get(slot, 0.0), scores[slot], loss, float(near.cosines[slot])),
         )
-        for slot, score in _best(scores, query.limit)
+        for slot, loss in (indexes.vectors.varied(pool, query.limit) if pool else ())
     ]
     total = max(hits.total, len(scores))  # whether the nearest have words, too, is only known of the best
     return Found(candidates, total, Strategy.HYBRID, by_words=hits.total, asked=analysed)
 
 
-def _best(scores: Mapping[int, float], count: int) -> list[tuple[int, float]]:
-    """The `count` best and all that tie with the last of them."""
-    ordered = sorted(scores.items(), key=lambda item: -item[1])
-    lowest = ordered[count - 1][1] if len(ordered) > count else -math.inf
-    return [item for item in ordered if item[1] >= lowest]
-
-
-def _hybrid_parts(share: float, score: float, cosine: float) -> list[Part]:
-    return [
+def _hybrid_parts(share: float, score: float, loss: float, cosine: float) -> list[Part]:
+    parts = [
         Part("words", share, "share of the best score by words"),
         Part("meaning", score - share, f"cosine {cosine:.3f}, as unusual as that is in this catalog"),
     ]
+    return [*parts, Part("variety", -loss, "it is much like a better match")] if loss else parts
 
 
 def _semantic(indexes: Indexes, query: Query, selection: Selection, _: Limits) -> Found:

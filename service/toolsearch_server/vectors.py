@@ -25,6 +25,9 @@ STATIC_WEIGHTS = "weights/l2_supercat_256.safetensors"
 STATIC_TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 PARAMETER_CHARACTERS = 2_000
 FIRST_CAPACITY = 64
+SAME_FROM = 0.6
+SAMENESS_WEIGHT = 0.5
+"""Entries with a higher cosine than that between them are variants of one another, and lose so much of the difference."""
 PRIOR_ENTRIES = 20
 PRIOR_MEAN, PRIOR_DEVIATION = 0.06, 0.09
 """Of the cosines between a query and the entries of a catalog, as measured on real ones."""
@@ -156,6 +159,25 @@ class VectorIndex:
             rows[: self._size] = self._rows[: self._size]
         rows[self._size : size] = self.embedder.embed_entries([embedded_text(entry) for entry in added])
         return VectorIndex(self.embedder, rows, self._dead | frozenset(removed), size)
+
+    def varied(self, scores: Sequence[tuple[int, float]], count: int) -> list[tuple[int, float]]:
+        """The `count` entries that are best together: what is nearly the same as a better one gives way.
+
+        `scores` are slots with scores, best first; the result has each slot's loss, which is less than its gain over the next.
+        """
+        import numpy as np
+
+        rows = self._rows[[slot for slot, _ in scores]]
+        likeness = np.maximum(rows @ rows.T - SAME_FROM, 0.0) * SAMENESS_WEIGHT
+        remaining = np.array([score for _, score in scores], dtype=np.float32)
+        losses = np.zeros(len(scores), dtype=np.float32)
+        chosen: list[tuple[int, float]] = []
+        for _ in range(min(count, len(scores))):
+            best = int(np.argmax(remaining - losses))
+            chosen.append((scores[best][0], round(float(losses[best]), 5)))
+            losses = np.maximum(losses, likeness[best])
+            remaining[best] = -np.inf
+        return chosen
 
     def similarities(self, query: str) -> Similarities:
         import numpy as np
