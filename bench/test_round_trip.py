@@ -52,7 +52,7 @@ def test_empty_call(address: str, benchmark: BenchmarkFixture) -> None:
         benchmark(health.Check, health_pb2.HealthCheckRequest())
 
 
-@pytest.mark.parametrize("strategy", ["auto", "bm25", "regex", "fuzzy"])
+@pytest.mark.parametrize("strategy", ["auto", "bm25", "semantic", "regex", "fuzzy"])
 @pytest.mark.parametrize("entries", [100, 1_000, 6_000])
 def test_search(address: str, tools: list[EntryInput], benchmark: BenchmarkFixture, entries: int, strategy: str) -> None:
     with Client(address, catalog=f"n{entries}") as client:
@@ -71,7 +71,8 @@ def test_one_change_until_it_is_findable(
         client.apply_changes(tools[:entries], timeout=60)
 
         def change_and_search() -> None:
-            client.sync_server("bench", [tool(f"freshly_written_{next(numbers)}", "zyzzyva")])
-            assert client.search("zyzzyva", limit=1).total == 1
+            name = f"freshly_written_{next(numbers)}"
+            client.sync_server("bench", [tool(name, "zyzzyva")])
+            assert client.search("zyzzyva", limit=1).matches[0].local_name == name
 
         benchmark(change_and_search)
