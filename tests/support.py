@@ -17,7 +17,8 @@ from toolsearch_server.catalog import View
 from toolsearch_server.changes import NO_ENTRIES, Entries, Version, plan_apply
 from toolsearch_server.entry import Draft, Kind, make_draft
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
-from toolsearch_server.ranking import Query, Ranking, Strategy
+from toolsearch_server.query import Query, Strategy
+from toolsearch_server.ranking import Ranking
 
 DATA = Path(os.environ.get("TOOLSEARCH_DATA") or Path(__file__).parents[2] / "shared" / "data")
 START_SECONDS = 30.0

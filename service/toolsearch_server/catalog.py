@@ -22,7 +22,8 @@ from toolsearch_server.entry import Entry, EntryKey
 from toolsearch_server.errors import RevisionNotReached
 from toolsearch_server.limits import Limits
 from toolsearch_server.names import NameIndex, looks_like_pattern
-from toolsearch_server.ranking import Indexes, Query, Ranking, Strategy
+from toolsearch_server.query import Indexes, Query, Strategy
+from toolsearch_server.ranking import Ranking
 from toolsearch_server.selection import NO_FILTER, Filter, Selection, required_facets
 from toolsearch_server.vectors import Embedder, VectorIndex
 

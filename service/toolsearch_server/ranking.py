@@ -1,117 +1,20 @@
-"""Strategies: from a query to ranked entries. Pure functions over the indexes of one catalog."""
+"""Ranking: one list of matches for all phrasings of a query."""
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import IntEnum
 from functools import partial
 from itertools import islice
 
-from toolsearch_server import text
-from toolsearch_server.bm25 import TIE_MARGIN, Asked, Bm25Index, QueryWord, round_score
-from toolsearch_server.document import Document
-from toolsearch_server.errors import PatternInvalid, StrategyUnavailable, shorten
+from toolsearch_server.errors import shorten
 from toolsearch_server.limits import Limits
-from toolsearch_server.names import NEAR_CUTOFF, NEAR_NAMES, Budget, NameIndex, Pattern, looks_like_pattern
-from toolsearch_server.relevance import (
-    ELSEWHERE_RELEVANCE,
-    FIT_REASON,
-    FIT_RELEVANCE,
-    NAMED_EXACTLY,
-    AskedWord,
-    AskedWords,
-    Judgement,
-    MatchedBy,
-    judge_both,
-    judge_meaning,
-    judge_pattern,
-    judge_spelling,
-    judge_words,
-)
-from toolsearch_server.selection import EVERYTHING, NO_FILTER, Filter, Selection
-from toolsearch_server.vectors import Similarities, VectorIndex
+from toolsearch_server.names import NEAR_CUTOFF, NEAR_NAMES, Budget
+from toolsearch_server.query import Candidate, Found, Indexes, Part, Query, Strategy, both, one_part
+from toolsearch_server.relevance import Judgement, MatchedBy
+from toolsearch_server.selection import EVERYTHING, Selection
+from toolsearch_server.strategies import STRATEGIES
 
 FUSION_DEPTH = 50
 """How many matches of each phrasing are looked at when several are fused."""
-
-HYBRID_DEPTH = 50
-"""How many matches by words and by meaning are looked at when they are fused."""
-
-VARIETY_POOL = 20
-"""How many more than were asked for compete when variants of one another give way."""
-
-MEANING_WEIGHT = 0.15
-"""What one standard deviation of similarity counts, where the best match by words has 1."""
-
-MIN_COSINE = 0.2
-"""What is less similar is not similar at all."""
-
-GUESS_WEIGHT = 0.8
-"""What a corrected word counts, times its similarity."""
-
-
-UNBOUNDED = Budget(math.inf)
-
-
-class Strategy(IntEnum):
-    """How a search is done; the numbers are the contract's."""
-
-    AUTO = 1
-    BM25 = 2
-    REGEX = 3
-    FUZZY = 4
-    SEMANTIC = 5
-    HYBRID = 6
-
-
-class SearchField(IntEnum):
-    """What a pattern is matched against; the numbers are the contract's."""
-
-    NAME = 1
-    DESCRIPTION = 2
-    PARAMETERS = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
-    texts: tuple[str, ...]
-    strategy: Strategy = Strategy.AUTO
-    limit: int = 5
-    filter: Filter = NO_FILTER
-    fields: frozenset[SearchField] = frozenset({SearchField.NAME})
-    case_sensitive: bool = False
-    min_relevance: float = 0.0
-    field: str = "queries[0]"
-    """Where the text stands in the request, for errors; set when phrasings are ranked one by one."""
-    budget: Budget = UNBOUNDED
-    """Set when the search begins."""
-
-
-@dataclass(frozen=True, slots=True)
-class Indexes:
-    """What one state of a catalog is searched by. `documents` are by slot."""
-
-    bm25: Bm25Index
-    names: NameIndex
-    vectors: VectorIndex | None
-    documents: Sequence[Document | None]
-
-    def document(self, slot: int) -> Document:
-        document = self.documents[slot]
-        assert document is not None, "the indexes only know slots that are taken"
-        return document
-
-    def admits(self, selection: Selection, slot: int) -> bool:
-        return selection.admits(slot, self.document(slot).facets)
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One addend of a score."""
-
-    name: str
-    value: float
-    detail: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,34 +36,6 @@ class Ranking:
     near_names: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
-class Candidate:
-    """What may become a match. Judged and explained only if it does."""
-
-    slot: int
-    score: float
-    judge: Callable[[], Judgement]
-    parts: Callable[[], list[Part]]
-
-
-@dataclass(slots=True)
-class Found:
-    """What one phrasing found. `total` counts all that match, `by_words` those of them that have its words."""
-
-    candidates: list[Candidate]
-    total: int
-    strategy: Strategy
-    by_words: int = 0
-    asked: Asked | None = None
-    slots: frozenset[int] = frozenset()
-    """All that match, where they are known one by one."""
-    notes: tuple[str, ...] = ()
-
-    @property
-    def best_score(self) -> float:
-        return max((candidate.score for candidate in self.candidates), default=0.0)
-
-
 def search(indexes: Indexes, query: Query, *, selection: Selection = EVERYTHING, limits: Limits) -> Ranking:
     """Rank what `selection` admits. Equal scores are ordered by name."""
     query = replace(query, budget=Budget(limits.search_seconds))
@@ -168,7 +43,7 @@ def search(indexes: Indexes, query: Query, *, selection: Selection = EVERYTHING,
     if query.min_relevance:
         depth = max(depth, limits.search_limit)  # what is relevant enough is not always what comes first
     found = [
-        _STRATEGIES[query.strategy](
+        STRATEGIES[query.strategy](
             indexes, replace(query, texts=(phrasing,), limit=depth, field=f"queries[{index}]"), selection, limits
         )
         for index, phrasing in enumerate(query.texts)
@@ -218,9 +93,6 @@ def _judged(candidate: Candidate) -> Match:
     )
 
 
-# Several phrasings
-
-
 def _fused(found: Sequence[Found]) -> list[Candidate]:
     """One list for several phrasings: an entry's shares of each phrasing's best score are added."""
     fused: dict[int, Candidate] = {}
@@ -228,14 +100,14 @@ def _fused(found: Sequence[Found]) -> list[Candidate]:
         best = each.best_score if each.best_score > 0 else 1.0
         for candidate in each.candidates:
             share = candidate.score / best
-            parts = partial(_part, f"phrasing {number}", share, f"{candidate.score:.4g} of the best {best:.4g}")
+            parts = partial(one_part, f"phrasing {number}", share, f"{candidate.score:.4g} of the best {best:.4g}")
             known = fused.get(candidate.slot)
             if known is None:
                 fused[candidate.slot] = Candidate(candidate.slot, share, candidate.judge, parts)
             else:
                 known.score += share
                 known.judge = partial(_more_relevant, known.judge, candidate.judge)
-                known.parts = partial(_both, known.parts, parts)
+                known.parts = partial(both, known.parts, parts)
     return list(fused.values())
 
 
@@ -249,258 +121,3 @@ def _union_size(indexes: Indexes, found: Sequence[Found], selection: Selection) 
     by_words = indexes.bm25.count(asked, selection=selection) if asked else 0
     known = {candidate.slot for each in found for candidate in each.candidates}.union(*(each.slots for each in found))
     return max(by_words, len(known), *(each.total for each in found))
-
-
-def _part(name: str, value: float, detail: str) -> list[Part]:
-    return [Part(name, value, detail)]
-
-
-def _both(left: Callable[[], list[Part]], right: Callable[[], list[Part]]) -> list[Part]:
-    return left() + right()
-
-
-# The strategies. Each takes a query with one text.
-
-
-def _auto(indexes: Indexes, query: Query, selection: Selection, limits: Limits) -> Found:
-    phrasing = query.texts[0]
-    named = [slot for slot in indexes.names.exact(phrasing) if indexes.admits(selection, slot)]
-    if not named and len(phrasing) <= limits.pattern_length and looks_like_pattern(phrasing):
-        try:
-            found = _regex(indexes, query, selection, limits)
-        except PatternInvalid:
-            found = None
-        if found and found.candidates:
-            return found
-    found = _by_words_and_meaning(indexes, query, selection, query_words(indexes, phrasing, limits, correct=True))
-    if not named and found.by_words < query.limit:
-        _add_near(found, _fuzzy(indexes, query, selection, limits))
-    _put_first(named, found)
-    return found
-
-
-def _put_first(named: Sequence[int], found: Found) -> None:
-    """The entries that were named come first, with more than the score of the best match on top of their own."""
-    on_top = found.best_score + 1.0
-    by_slot = {candidate.slot: candidate for candidate in found.candidates}
-    for slot in named:
-        candidate = by_slot.get(slot)
-        if candidate is None:
-            candidate = Candidate(slot, 0.0, lambda: NAMED_EXACTLY, list)
-            found.candidates.append(candidate)
-        candidate.judge = lambda: NAMED_EXACTLY
-        candidate.score += on_top
-        candidate.parts = partial(_both, candidate.parts, partial(_part, "exact name", on_top, "above every other match"))
-    found.total = max(found.total, len(found.candidates))
-
-
-def _add_near(found: Found, near: Found) -> None:
-    """Few entries have the words: names that are spelled like the query count as much as they are like it."""
-    scale = max(found.best_score, 1.0)
-    by_slot = {candidate.slot: candidate for candidate in found.candidates}
-    for candidate in near.candidates:
-        candidate.score *= scale
-        candidate.parts = partial(_part, "spelling", candidate.score, f"times the best score {scale:.4g}")
-        known = by_slot.get(candidate.slot)
-        if known is None:
-            found.candidates.append(candidate)
-        elif known.score < candidate.score:
-            known.score, known.judge, known.parts = candidate.score, candidate.judge, candidate.parts
-    found.total = max(found.total, len(found.candidates))
-
-
-def _bm25(indexes: Indexes, query: Query, selection: Selection, limits: Limits) -> Found:
-    return _by_words(indexes, query, selection, query_words(indexes, query.texts[0], limits))
-
-
-def _by_words(indexes: Indexes, query: Query, selection: Selection, words: Sequence[QueryWord]) -> Found:
-    analysed = Asked.of(words)
-    hits = indexes.bm25.search(analysed, limit=query.limit, selection=selection)
-    asked = _asked_words(indexes, words)
-    size = indexes.bm25.size
-    candidates = [
-        Candidate(
-            hit.slot,
-            hit.score,
-            partial(judge_words, indexes.document(hit.slot), asked, hit.score / hits.hits[0].score, entries=size),
-            partial(_part, "words", hit.score, "BM25 of words, stems, concepts, name and trigrams"),
-        )
-        for hit in hits.hits
-    ]
-    return Found(candidates, hits.total, Strategy.BM25, by_words=hits.total, asked=analysed)
-
-
-def _hybrid(indexes: Indexes, query: Query, selection: Selection, limits: Limits) -> Found:
-    found = _by_words_and_meaning(indexes, query, selection, query_words(indexes, query.texts[0], limits))
-    if indexes.vectors is None:
-        found.notes = ("ranked by words alone: this server has no embedding model",)
-    return found
-
-
-def _by_words_and_meaning(indexes: Indexes, query: Query, selection: Selection, words: Sequence[QueryWord]) -> Found:
-    """Shares of the best score by words, plus how unusually near in meaning: for what is found either way."""
-    if indexes.vectors is None:
-        return _by_words(indexes, query, selection, words)
-    depth = max(query.limit, HYBRID_DEPTH)
-    analysed = Asked.of(words)
-    hits = indexes.bm25.search(analysed, limit=depth, selection=selection)
-    shares = {hit.slot: hit.score / hits.hits[0].score for hit in hits.hits}
-    near = indexes.vectors.similarities(query.texts[0])
-    only_near = [slot for slot in _nearest(indexes, selection, near, depth) if slot not in shares]
-    scores = near.added_to(shares | dict.fromkeys(only_near, 0.0), MEANING_WEIGHT)
-    pool = sorted(scores.items(), key=lambda item: -item[1])[: query.limit + VARIETY_POOL]
-    pool.sort(key=lambda item: (-item[1], indexes.document(item[0]).entry.name))
-    asked = _asked_words(indexes, words)
-    size = indexes.bm25.size
-    candidates = [
-        Candidate(
-            slot,
-            scores[slot] - loss,
-            partial(judge_both, indexes.document(slot), asked, scores[slot], float(near.cosines[slot]), entries=size),
-            partial(_hybrid_parts, shares.get(slot, 0.0), scores[slot], loss, float(near.cosines[slot])),
-        )
-        for slot, loss in (indexes.vectors.varied(pool, query.limit) if pool else ())
-    ]
-    total = max(hits.total, len(scores))  # whether the nearest have words, too, is only known of the best
-    return Found(candidates, total, Strategy.HYBRID, by_words=hits.total, asked=analysed)
-
-
-def _hybrid_parts(share: float, score: float, loss: float, cosine: float) -> list[Part]:
-    parts = [
-        Part("words", share, "share of the best score by words"),
-        Part("meaning", score - share, f"cosine {cosine:.3f}, as unusual as that is in this catalog"),
-    ]
-    return [*parts, Part("variety", -loss, "it is much like a better match")] if loss else parts
-
-
-def _semantic(indexes: Indexes, query: Query, selection: Selection, _: Limits) -> Found:
-    if indexes.vectors is None:
-        raise StrategyUnavailable(
-            "strategy SEMANTIC needs an embedding model, and this server has none; install toolsearch-server[semantic]",
-            field="strategy",
-            given="SEMANTIC",
-            allowed="AUTO, BM25, REGEX, FUZZY, HYBRID",
-        )
-    near = indexes.vectors.similarities(query.texts[0])
-    candidates = []
-    nearest = _nearest(indexes, selection, near, len(near.cosines))
-    for slot in nearest[: query.limit + TIE_MARGIN]:
-        cosine = round_score(float(near.cosines[slot]))
-        judge = partial(judge_meaning, cosine, float(near.standard_scores[slot]), entries=indexes.bm25.size)
-        candidates.append(Candidate(slot, cosine, judge, partial(_part, "meaning", cosine, "cosine of the embeddings")))
-    return Found(candidates, len(nearest), Strategy.SEMANTIC, slots=frozenset(nearest))
-
-
-def _nearest(indexes: Indexes, selection: Selection, near: Similarities, count: int) -> list[int]:
-    """Slots of the entries nearest in meaning, as far as they are near at all."""
-    if selection == EVERYTHING:
-        return near.nearest(count, MIN_COSINE)
-    ordered = near.nearest(len(near.cosines), MIN_COSINE)
-    return list(islice((slot for slot in ordered if indexes.admits(selection, slot)), count))
-
-
-def _regex(indexes: Indexes, query: Query, selection: Selection, limits: Limits) -> Found:
-    pattern = Pattern(query.texts[0], case_sensitive=query.case_sensitive, limits=limits, field=query.field)
-    ranked: dict[int, tuple[float, str]] = {}
-    if SearchField.NAME in query.fields:
-        for slot, fit in indexes.names.matching(pattern, query.budget):
-            ranked[slot] = (FIT_RELEVANCE[fit], f"pattern {FIT_REASON[fit]}")
-    for place in sorted(query.fields - {SearchField.NAME}):
-        for slot, document in enumerate(indexes.documents):
-            query.budget.check()
-            if document is not None and slot not in ranked and pattern.found_in(_content(document, place)):
-                ranked[slot] = (ELSEWHERE_RELEVANCE, f"pattern is in the {place.name.lower()}")
-    admitted = [(slot, *why) for slot, why in ranked.items() if indexes.admits(selection, slot)]
-    admitted.sort(key=lambda item: (-item[1], *_shortest_first(indexes.document(item[0]))))
-    candidates = [
-        Candidate(
-            slot,
-            relevance + _short_name_bonus(rank),
-            partial(judge_pattern, relevance, reason),
-            partial(_pattern_parts, relevance, reason, rank),
-        )
-        for rank, (slot, relevance, reason) in enumerate(admitted[: query.limit])
-    ]
-    return Found(candidates, len(admitted), Strategy.REGEX, slots=frozenset(slot for slot, _, _ in admitted))
-
-
-def _content(document: Document, place: SearchField) -> str:
-    if place == SearchField.PARAMETERS:
-        return document.entry.parameters
-    return f"{document.entry.title}\n{document.entry.description}"
-
-
-def _shortest_first(document: Document) -> tuple[int, str]:
-    return len(document.entry.name), document.entry.name
-
-
-def _short_name_bonus(rank: int) -> float:
-    """The rank decides, below the relevance that it refines."""
-    return 0.05 / (1 + rank)
-
-
-def _pattern_parts(relevance: float, reason: str, rank: int) -> list[Part]:
-    return [
-        Part("pattern", relevance, reason),
-        Part("short name", _short_name_bonus(rank), f"number {rank + 1} by length"),
-    ]
-
-
-def _fuzzy(indexes: Indexes, query: Query, selection: Selection, _: Limits) -> Found:
-    hits = [hit for hit in indexes.names.near(query.texts[0]) if indexes.admits(selection, hit.slot)]
-    candidates = [
-        Candidate(
-            hit.slot,
-            hit.similarity,
-            partial(judge_spelling, hit.similarity),
-            partial(_part, "spelling", hit.similarity, "1 is the same"),
-        )
-        for hit in hits
-    ]
-    return Found(candidates, len(candidates), Strategy.FUZZY, slots=frozenset(hit.slot for hit in hits))
-
-
-_STRATEGIES: Mapping[Strategy, Callable[[Indexes, Query, Selection, Limits], Found]] = {
-    Strategy.AUTO: _auto,
-    Strategy.BM25: _bm25,
-    Strategy.REGEX: _regex,
-    Strategy.FUZZY: _fuzzy,
-    Strategy.SEMANTIC: _semantic,
-    Strategy.HYBRID: _hybrid,
-}
-
-
-# The words of a query
-
-
-def query_words(indexes: Indexes, phrasing: str, limits: Limits, *, correct: bool = False) -> list[QueryWord]:
-    """The words to rank by; of very many, the rarest. `correct` adds what unknown ones may have been meant to be."""
-    content = text.content_words(phrasing, indexes.bm25.has_word)
-    first_with_stem: dict[str, QueryWord] = {}
-    for word, stem in zip(content, text.stems(content), strict=True):
-        first_with_stem.setdefault(stem, QueryWord(word, stem))
-    words = list(first_with_stem.values())
-    if len(words) > limits.query_terms:
-        known = (word for word in words if indexes.bm25.knows(word))
-        rarest = sorted(known, key=lambda word: -indexes.bm25.inverse_frequency(word.stem))
-        return rarest[: limits.query_terms]
-    if not correct:
-        return words
-    unknown = islice((word for word in words if not indexes.bm25.knows(word)), limits.corrected_words)
-    guesses = (
-        QueryWord(guess, text.stems([guess])[0], GUESS_WEIGHT * similarity)
-        for word in unknown
-        for guess, similarity in indexes.names.corrections(word.word)
-    )
-    return words + list(guesses)
-
-
-def _asked_words(indexes: Indexes, words: Sequence[QueryWord]) -> AskedWords:
-    """What each stem is worth. A word that no entry has is worth what the known ones are on average."""
-    rarity = {word.stem: indexes.bm25.inverse_frequency(word.stem) for word in words if word.weight == 1.0}
-    known = [value for value in rarity.values() if value]
-    average = sum(known) / len(known) if known else 1.0
-    asked = {word.stem: AskedWord(word.word, rarity[word.stem] or average) for word in words if word.stem in rarity}
-    for word in words:
-        asked.setdefault(word.stem, AskedWord(f"{word.word}?", 0.0))
-    return asked

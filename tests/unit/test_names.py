@@ -10,7 +10,7 @@ from support import draft, names_found, ranked, tool, view_of
 from toolsearch_server.errors import LimitExceeded, PatternInvalid, SearchTooCostly
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
 from toolsearch_server.names import Fit, Pattern, looks_like_pattern
-from toolsearch_server.ranking import UNBOUNDED, Query, SearchField, Strategy
+from toolsearch_server.query import UNBOUNDED, Query, SearchField, Strategy
 
 
 def regex(names: Sequence[str], pattern: str, **options: object) -> list[str]:

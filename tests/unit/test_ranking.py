@@ -9,7 +9,8 @@ from toolsearch_server.catalog import View
 from toolsearch_server.changes import NO_ENTRIES, Version, plan_apply, plan_sync
 from toolsearch_server.errors import StrategyUnavailable
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
-from toolsearch_server.ranking import Query, Strategy, message
+from toolsearch_server.query import Query, Strategy
+from toolsearch_server.ranking import message
 from toolsearch_server.relevance import MatchedBy
 
 

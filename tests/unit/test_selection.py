@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from support import draft, names_found, tool, view_of
 from toolsearch_server.catalog import View
 from toolsearch_server.entry import Kind
-from toolsearch_server.ranking import Strategy
+from toolsearch_server.query import Strategy
 from toolsearch_server.selection import Filter
 
 READ_ONLY = {"readOnlyHint": True}

@@ -9,7 +9,7 @@ from toolsearch.v1 import entry_pb2, search_service_pb2
 from toolsearch_server.entry import Draft, Kind, check_name, make_draft
 from toolsearch_server.errors import FieldInvalid, FieldRequired, LimitExceeded
 from toolsearch_server.limits import Limits
-from toolsearch_server.ranking import Query, SearchField, Strategy
+from toolsearch_server.query import Query, SearchField, Strategy
 from toolsearch_server.rpc.responses import Detail
 from toolsearch_server.selection import HINTS, Filter
 from toolsearch_server.store import CatalogKey

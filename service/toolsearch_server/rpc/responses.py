@@ -11,7 +11,8 @@ from toolsearch.v1 import entry_pb2, search_service_pb2
 from toolsearch_server import changes
 from toolsearch_server.catalog import View
 from toolsearch_server.entry import Entry
-from toolsearch_server.ranking import Match, Query, Ranking, message
+from toolsearch_server.query import Query
+from toolsearch_server.ranking import Match, Ranking, message
 
 
 class Detail(IntEnum):
