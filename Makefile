@@ -18,7 +18,7 @@ setup: $(READY) ## install everything into .venv
 
 $(CURDIR)/.cache/bootstrap/bin/uv:
 	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "toolsearch needs Python 3.11 or newer"; exit 1; }
-	python3 -m venv .cache/bootstrap
+	python3 -m venv .cache/bootstrap || { echo "python3 cannot make environments: install python3-venv, or uv itself"; exit 1; }
 	.cache/bootstrap/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 
 $(READY): requirements.lock pyproject.toml clients/python/pyproject.toml | $(UV)

@@ -52,8 +52,8 @@ class Limits:
     # Reads
     page_size: int = 1_000
     page_size_default: int = 100
-    page_bytes: int = 3 * MIB
-    """Below the 4 MiB that gRPC clients take by default."""
+    answer_bytes: int = 3 * MIB
+    """Of entries in one answer: below the 4 MiB that gRPC clients take by default."""
     names_per_get: int = 100
     lookup_length: int = 400
     """Of a name that is asked for; no canonical name is longer."""

@@ -289,6 +289,23 @@ def test_a_page_of_huge_definitions_is_cut_by_bytes_and_goes_on(client: Client, 
     assert [entry.name for entry in client.list_tools(detail="full")] == [f"s.t{number:02}" for number in range(40)]
 
 
+def test_huge_definitions_come_in_several_answers_that_any_client_takes(client: Client, raw: Raw) -> None:
+    names = [f"s.t{number:02}" for number in range(40)]
+    client.sync_server("s", [tool(f"t{number:02}", "x" * 125_000) for number in range(40)])
+    request = search_service_pb2.GetToolsRequest(names=names)
+    first = search_service_pb2.GetToolsResponse.FromString(raw(f"{SEARCH}/GetTools", request))
+    assert 0 < len(first.entries) < 40
+    assert [entry.name for entry in first.entries] + list(first.omitted_names) == names
+    assert [entry.name for entry in client.get_tools(names).entries] == names
+
+    searching = search_service_pb2.SearchToolsRequest(queries=["^s"], limit=40, detail="DETAIL_FULL", strategy="STRATEGY_REGEX")
+    found = search_service_pb2.SearchToolsResponse.FromString(raw(f"{SEARCH}/SearchTools", searching))
+    assert len(found.matches) == 40
+    assert found.matches[0].entry.definition
+    assert not found.matches[39].entry.definition
+    assert found.matches[39].entry.summary
+
+
 def test_an_unknown_method_is_unimplemented(raw: Raw) -> None:
     code, _ = raw_refusal(lambda: raw(f"{SEARCH}/NoSuchMethod", b""))
     assert code is grpc.StatusCode.UNIMPLEMENTED

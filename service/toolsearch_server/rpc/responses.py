@@ -59,11 +59,30 @@ def entry(value: Entry, detail: Detail) -> entry_pb2.Entry:
     return converted
 
 
+def entries(values: Iterable[Entry], detail: Detail, answer_bytes: int) -> list[entry_pb2.Entry]:
+    """As many as fit into an answer, but at least one."""
+    converted: list[entry_pb2.Entry] = []
+    for value in values:
+        converted.append(entry(value, detail))
+        answer_bytes -= converted[-1].ByteSize()
+        if answer_bytes < 0 and len(converted) > 1:
+            return converted[:-1]
+    return converted
+
+
 def search(
-    view: View, ranking: Ranking, query: Query, *, detail: Detail, explain: bool
+    view: View, ranking: Ranking, query: Query, *, detail: Detail, explain: bool, answer_bytes: int
 ) -> search_service_pb2.SearchToolsResponse:
+    matches: list[search_service_pb2.Match] = []
+    for match in ranking.matches:
+        converted = _match(view, match, detail=detail, explain=explain)
+        if detail is Detail.FULL:
+            answer_bytes -= converted.ByteSize()
+            if answer_bytes < 0 and matches:
+                converted = _match(view, match, detail=Detail.SUMMARY, explain=explain)
+        matches.append(converted)
     return search_service_pb2.SearchToolsResponse(
-        matches=[_match(view, match, detail=detail, explain=explain) for match in ranking.matches],
+        matches=matches,
         total=ranking.total,
         version=version(view.version),
         strategy=f"STRATEGY_{ranking.strategy.name}",

@@ -51,7 +51,9 @@ class ToolSearchService:
         detail = requests.detail(request.detail, default=Detail.SUMMARY)
         catalog, view = await self._view(call, request)
         found = await catalog.search(view, query)
-        return responses.search(view, found, query, detail=detail, explain=request.explain)
+        return responses.search(
+            view, found, query, detail=detail, explain=request.explain, answer_bytes=self._limits.answer_bytes
+        )
 
     async def list_tools(
         self, call: Call, request: search_service_pb2.ListToolsRequest
@@ -64,14 +66,8 @@ class ToolSearchService:
         catalog, view = await self._view(call, request)
         selected = await catalog.read(view, lambda: view.select(wanted))
         response = search_service_pb2.ListToolsResponse(total_size=len(selected), version=responses.version(view.version))
-        budget = self._limits.page_bytes
         first = 0 if start is None else bisect_right(selected, start, key=lambda entry: entry.name)
-        for entry in selected[first : first + size]:
-            converted = responses.entry(entry, detail)
-            budget -= converted.ByteSize()
-            if budget < 0 and response.entries:
-                break
-            response.entries.append(converted)
+        response.entries.extend(responses.entries(selected[first : first + size], detail, self._limits.answer_bytes))
         if first + len(response.entries) < len(selected):
             response.next_page_token = pages.token_after(response.entries[-1].name)
         return response
@@ -99,9 +95,12 @@ class ToolSearchService:
         detail = requests.detail(request.detail, default=Detail.FULL)
         _, view = await self._view(call, request)
         found = {name: view.entries.find(name) for name in names}
-        entries = {entry.key: entry for entry in found.values() if entry is not None}
+        entries = {entry.key: name for name, entry in found.items() if entry is not None}
+        existing = [view.entries.by_key[key] for key in entries]
+        answered = responses.entries(existing, detail, self._limits.answer_bytes)
         return search_service_pb2.GetToolsResponse(
-            entries=[responses.entry(entry, detail) for entry in entries.values()],
+            entries=answered,
+            omitted_names=list(entries.values())[len(answered) :],
             missing=await asyncio.to_thread(_missing, view, [name for name, entry in found.items() if entry is None]),
             version=responses.version(view.version),
         )

@@ -104,16 +104,33 @@ def list_namespaces(reading: Reading, parent: str, page_size: int, page_token: s
     return Call(SEARCH, "ListNamespaces", request, page)
 
 
-def get_tools(reading: Reading, names: Sequence[str], detail: t.Detail | str) -> Call[t.GetResult]:
+@dataclass(frozen=True, slots=True)
+class PartialGet:
+    """A part of what was asked for, and the names to ask for again."""
+
+    result: t.GetResult
+    omitted: tuple[str, ...]
+
+    def joined(self, later: "PartialGet") -> "PartialGet":
+        result = t.GetResult(
+            entries=self.result.entries + later.result.entries,
+            missing=self.result.missing + later.result.missing,
+            version=later.result.version,
+        )
+        return PartialGet(result, later.omitted)
+
+
+def get_tools(reading: Reading, names: Sequence[str], detail: t.Detail | str) -> Call[PartialGet]:
     _refuse_text(names, "names")
     request = search_service_pb2.GetToolsRequest(names=names, detail=_enum("DETAIL", t.Detail(detail)), **reading.fields)
 
-    def result(found: search_service_pb2.GetToolsResponse) -> t.GetResult:
-        return t.GetResult(
+    def result(found: search_service_pb2.GetToolsResponse) -> PartialGet:
+        answered = t.GetResult(
             entries=tuple(map(_entry, found.entries)),
             missing=tuple(t.MissingEntry(entry.name, tuple(entry.near_names)) for entry in found.missing),
             version=_version(found.version),
         )
+        return PartialGet(answered, tuple(found.omitted_names))
 
     return Call(SEARCH, "GetTools", request, result)
 

@@ -128,7 +128,11 @@ class Client:
         timeout: float | None = None,
     ) -> t.GetResult:
         """Entries in full by canonical name or alias, in the order asked for; those that do not exist are in `missing`."""
-        return self._run(_calls.get_tools(self._session.reading(min_revision), names, detail), timeout)
+        reading = self._session.reading(min_revision)
+        found = self._run(_calls.get_tools(reading, names, detail), timeout)
+        while found.omitted:
+            found = found.joined(self._run(_calls.get_tools(reading, found.omitted, detail), timeout))
+        return found.result
 
     def watch(self, start: t.Version | None = None) -> Iterator[t.WatchEvent]:
         """What changes in the catalog, after `start` or from now on, for ever: a lost connection is taken up again."""

@@ -204,14 +204,16 @@ class GetToolsRequest(_message.Message):
     def __init__(self, catalog: _Optional[str] = ..., names: _Optional[_Iterable[str]] = ..., detail: _Optional[_Union[_entry_pb2.Detail, str]] = ..., min_revision: _Optional[int] = ..., epoch: _Optional[str] = ...) -> None: ...
 
 class GetToolsResponse(_message.Message):
-    __slots__ = ("entries", "missing", "version")
+    __slots__ = ("entries", "missing", "version", "omitted_names")
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
     MISSING_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
+    OMITTED_NAMES_FIELD_NUMBER: _ClassVar[int]
     entries: _containers.RepeatedCompositeFieldContainer[_entry_pb2.Entry]
     missing: _containers.RepeatedCompositeFieldContainer[MissingEntry]
     version: _entry_pb2.Version
-    def __init__(self, entries: _Optional[_Iterable[_Union[_entry_pb2.Entry, _Mapping]]] = ..., missing: _Optional[_Iterable[_Union[MissingEntry, _Mapping]]] = ..., version: _Optional[_Union[_entry_pb2.Version, _Mapping]] = ...) -> None: ...
+    omitted_names: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, entries: _Optional[_Iterable[_Union[_entry_pb2.Entry, _Mapping]]] = ..., missing: _Optional[_Iterable[_Union[MissingEntry, _Mapping]]] = ..., version: _Optional[_Union[_entry_pb2.Version, _Mapping]] = ..., omitted_names: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class MissingEntry(_message.Message):
     __slots__ = ("name", "near_names")
