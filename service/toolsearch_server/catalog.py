@@ -185,12 +185,12 @@ class Catalog:
         self.recent.append(ChangedNames.of(change, entries.version))
         if self._applier is None:
             self._applier = asyncio.create_task(self._apply())
-        self._wake()
+        self.wake()
 
     def close(self) -> None:
         """It is not the catalog of its key any more: who waits for it has to look the key up again."""
         self.closed = True
-        self._wake()
+        self.wake()
 
     async def _apply(self) -> None:
         """Index what is pending until nothing is. Each round takes all that has come, so bursts cost few commits.
@@ -200,7 +200,7 @@ class Catalog:
         build: ViewBuilder = _next_view
         delay = FIRST_RETRY_SECONDS
         try:
-            while self.view.version != self.entries.version:
+            while self.view.version != self.entries.version and not self.closed:
                 pending, self._pending = self._pending, {}
                 try:
                     self.view = await asyncio.to_thread(build, self.view, pending, self.entries)
@@ -211,11 +211,12 @@ class Catalog:
                     delay = min(2 * delay, LAST_RETRY_SECONDS)
                     continue
                 build, delay = _next_view, FIRST_RETRY_SECONDS
-                self._wake()
+                self.wake()
         finally:
             self._applier = None
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Let everybody who waits look again."""
         self._progress.set()
         self._progress = asyncio.Event()
 

@@ -10,7 +10,7 @@ import structlog
 
 from toolsearch_server.catalog import Catalog, ChangedNames, View
 from toolsearch_server.changes import NO_ENTRIES, NO_VERSION, Entries, Outcome, Version
-from toolsearch_server.errors import CatalogNotFound, RevisionMismatch, WriteContention
+from toolsearch_server.errors import CatalogNotFound, RevisionMismatch, ShuttingDown, WriteContention
 from toolsearch_server.limits import Limits
 from toolsearch_server.store import CatalogKey, CatalogRecord, Conflict, Store
 from toolsearch_server.vectors import Embedder
@@ -37,6 +37,7 @@ class Catalogs:
         self._embedder = embedder
         self._loaded: dict[CatalogKey, _Loaded] = {}
         self._loading: dict[CatalogKey, asyncio.Task[_Loaded | None]] = {}
+        self._stopping = False
 
     @property
     def loaded(self) -> list[CatalogKey]:
@@ -156,6 +157,8 @@ class Catalogs:
                     version = event.version
                     yield event
             while not catalog.closed:
+                if self._stopping:
+                    raise ShuttingDown
                 changes = catalog.changes_since(version.revision)
                 if changes is None:
                     version = catalog.entries.version
@@ -166,6 +169,12 @@ class Catalogs:
                         yield change
                 else:
                     await catalog.changed()
+
+    def stop_watches(self) -> None:
+        """End all watches, which would otherwise go on for ever. Who watches is to watch another replica."""
+        self._stopping = True
+        for loaded in self._loaded.values():
+            loaded.catalog.wake()
 
     async def _catch_up(self, key: CatalogKey, catalog: Catalog, start: Version) -> AsyncIterator["WatchEvent"]:
         now = catalog.entries.version

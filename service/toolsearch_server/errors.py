@@ -16,7 +16,8 @@ ServiceError
 ├── StrategyUnavailable
 ├── RevisionNotReached
 ├── StoreUnavailable
-└── SearchTooCostly
+├── SearchTooCostly
+└── ShuttingDown
 """
 
 from typing import ClassVar
@@ -161,6 +162,13 @@ class SearchTooCostly(ServiceError):
             field="queries",
             allowed=allowed,
         )
+
+
+class ShuttingDown(ServiceError):
+    reason = reasons.ERROR_REASON_SHUTTING_DOWN
+
+    def __init__(self) -> None:
+        super().__init__("this replica is stopping: watch another one")
 
 
 def shorten(text: str) -> str:

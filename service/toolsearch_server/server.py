@@ -47,6 +47,7 @@ class Server:
         self._health = health_aio.HealthServicer()
         self._cleanup = contextlib.AsyncExitStack()
         self._grpc: grpc.aio.Server | None = None
+        self._catalogs: Catalogs | None = None
         self._ready = False
         self.address = config.listen
         self.sample_entries = 0
@@ -65,6 +66,7 @@ class Server:
             if self._config.sample:
                 key = CatalogKey(DEFAULT_TENANT, DEFAULT_CATALOG)
                 self.sample_entries = await load_sample(catalogs, key, self._limits)
+            self._catalogs = catalogs
             self._background(catalogs.run_evictions())
             await self._open_port(catalogs)
             await self._open_http()
@@ -133,10 +135,12 @@ class Server:
         self._cleanup.push_async_callback(stop)
 
     async def drain(self, delay: float) -> None:
-        """Say NOT_SERVING, give balancers `delay` seconds to notice, let calls under way finish, then stop."""
+        """Say NOT_SERVING, give balancers `delay` seconds to notice, end watches, let calls under way finish, then stop."""
         self._ready = False
         await self._health.enter_graceful_shutdown()
         await asyncio.sleep(delay)
+        if self._catalogs is not None:
+            self._catalogs.stop_watches()
         if self._grpc is not None:
             await self._grpc.stop(self._config.drain_grace)
         await self._cleanup.aclose()

@@ -19,6 +19,8 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoRe
 
 from support import ServerProcess, running_server, tool, wait_for
 from toolsearch import Client, Unavailable
+from toolsearch.v1 import search_service_pb2
+from toolsearch.v1.search_service_pb2_grpc import ToolSearchServiceStub
 
 
 def free_port() -> int:
@@ -161,6 +163,22 @@ def test_calls_under_way_finish_during_a_drain() -> None:
         server.process.send_signal(signal.SIGTERM)
         waiting.join(30)
         assert answers == ["s.b"]
+        assert server.wait() == 0
+
+
+def test_a_watch_does_not_hold_up_a_drain_and_is_told_why_it_ends() -> None:
+    with running_server("--store", "memory:", "--drain-grace", "600") as (server, address), Client(address) as client:
+        client.sync_server("s", [tool("a")])
+        with grpc.insecure_channel(address) as channel:
+            stub: Any = ToolSearchServiceStub(channel)
+            events = stub.WatchCatalog(search_service_pb2.WatchCatalogRequest())
+            next(events)
+            server.process.send_signal(signal.SIGTERM)
+            with pytest.raises(grpc.RpcError) as ended:
+                list(events)
+            error: Any = ended.value
+            assert error.code() is grpc.StatusCode.UNAVAILABLE
+            assert "another one" in error.details()
         assert server.wait() == 0
 
 
