@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from quality.measures import Measures, measure, paired_difference
-from quality.searchers import PEERS, STRATEGIES, Search, toolsearch
+from quality.searchers import PEERS, STRATEGIES, Search, rated_toolsearch, toolsearch
 from quality.sets import LabelledSet, read_sets
 from support import DATA
 
@@ -21,6 +21,7 @@ EPILOG = """\
 examples:
   make quality                                     all strategies and peers on all sets
   python -m quality auto bm25 --peers none         two strategies
+  python -m quality auto --reliability             whether relevance is what it says
   python -m quality auto --distractors             with 6,000 other tools mixed in
   python -m quality auto bm25 semantic --record    remember this run; later runs are compared with it
 
@@ -37,6 +38,7 @@ def main() -> int:
     parser.add_argument("--distractors", action="store_true", help=f"mix in the tools of {DISTRACTORS}")
     parser.add_argument("--typos", action="store_true", help="change one letter in a third of the words")
     parser.add_argument("--queries", type=int, default=0, help="at most so many queries a set, drawn at random")
+    parser.add_argument("--reliability", action="store_true", help="compare relevance with how often it is right, instead")
     parser.add_argument("--record", action="store_true", help="remember this run for comparison")
     arguments = parser.parse_args()
 
@@ -46,6 +48,10 @@ def main() -> int:
         sys.stderr.write(f"quality: no labelled sets in {arguments.data}; give --data or set TOOLSEARCH_DATA\n")
         return 1
     sets = [_prepared(labelled, arguments) for labelled in sets]
+    if arguments.reliability:
+        for strategy in arguments.strategies:
+            _show_reliability(strategy, sets)
+        return 0
     variant = "".join(f"+{name}" for name in ("distractors", "typos") if getattr(arguments, name))
     recorded: dict[str, Any] = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
 
@@ -112,6 +118,35 @@ def _run(
         print(line + _difference(results[labelled.name], (recorded or {}).get(labelled.name)), flush=True)
     print(f"{name:20.20} {'average':15}" + _row(Measures.mean(means), sum(milliseconds) / len(sets)), flush=True)
     return results
+
+
+def _show_reliability(strategy: str, sets: list[LabelledSet]) -> None:
+    """Of matches with about the same relevance, the share that is relevant; every set counts the same. Then the mean relevance
+    of the best match, for a set's own queries and for those of the next set, which belong to other tools."""
+    weights: dict[int, list[tuple[float, float, float]]] = {}
+    own: list[float] = []
+    foreign: list[float] = []
+    with rated_toolsearch(strategy) as prepare:
+        for number, labelled in enumerate(sets):
+            search = prepare(labelled)
+            for query in labelled.queries:
+                rated = search(query.text)
+                own.extend(relevance for _, relevance in rated[:1])
+                for found, relevance in rated:
+                    bin_ = min(9, int(10 * relevance))
+                    weights.setdefault(bin_, []).append((1 / len(labelled.queries), relevance, float(found in query.relevant)))
+            others = sets[(number + 1) % len(sets)]
+            if len(sets) > 1 and {tool.id for tool in others.tools}.isdisjoint({tool.id for tool in labelled.tools}):
+                foreign.extend(rated[0][1] for query in others.queries[:200] if (rated := search(query.text)))
+    print(f"toolsearch {strategy}: relevance, share that is relevant, matches")
+    for bin_, rows in sorted(weights.items()):
+        total = sum(weight for weight, _, _ in rows)
+        mean = sum(weight * relevance for weight, relevance, _ in rows) / total
+        observed = sum(weight * right for weight, _, right in rows) / total
+        print(f"  {bin_ / 10:.1f}-{(bin_ + 1) / 10:.1f} {mean:6.2f} {observed:6.2f} {len(rows):8}")
+    for name, values in (("own queries", own), ("queries of other sets", foreign)):
+        if values:
+            print(f"  best match of {name}: {sum(values) / len(values):.2f}")
 
 
 def _row(measures: Measures, milliseconds: float) -> str:

@@ -13,23 +13,38 @@ from toolsearch import Client, EntryInput
 Search = Callable[[str], list[str]]
 """From a query to tool ids, best first, at most ten."""
 
+Rated = list[tuple[str, float]]
+"""Tool ids with the relevance that the service gives them."""
+
 STRATEGIES = ("auto", "bm25", "hybrid", "semantic", "fuzzy")
 
 
 @contextmanager
 def toolsearch(strategy: str) -> Iterator[Callable[[LabelledSet], Search]]:
+    """The service's answers without their relevance."""
+    with rated_toolsearch(strategy) as prepare_rated:
+
+        def prepare(labelled: LabelledSet) -> Search:
+            search = prepare_rated(labelled)
+            return lambda query: [found for found, _ in search(query)]
+
+        yield prepare
+
+
+@contextmanager
+def rated_toolsearch(strategy: str) -> Iterator[Callable[[LabelledSet], Callable[[str], Rated]]]:
     """A real server, each set loaded into a catalog of its own, each query one call."""
     with running_server("--store", "memory:") as (_, address):
         clients: list[Client] = []
 
-        def prepare(labelled: LabelledSet) -> Search:
+        def prepare(labelled: LabelledSet) -> Callable[[str], Rated]:
             client = Client(address, catalog=labelled.name, timeout=60)
             clients.append(client)
             client.apply_changes([EntryInput(definition=tool.definition, server=tool.server) for tool in labelled.tools])
 
-            def search(query: str) -> list[str]:
+            def search(query: str) -> Rated:
                 matches = client.search(query, strategy=strategy, limit=10, detail="name").matches
-                return [f"{match.server}::{match.local_name}" for match in matches]
+                return [(f"{match.server}::{match.local_name}", match.relevance) for match in matches]
 
             search("warm up")
             return search

@@ -54,13 +54,26 @@ def labelled_set(folder: Path) -> None:
     (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
 
 
-def test_any_set_in_the_format_can_be_dropped_in(tmp_path: Path) -> None:
-    labelled_set(tmp_path / "mine")
-    command = [sys.executable, "-m", "quality", "auto", "bm25", "--peers", "none", "--data", str(tmp_path)]
+def quality(*arguments: str) -> str:
     environment = os.environ | {"PYTHONPATH": f"{ROOT / 'bench'}:{ROOT / 'tests'}"}
+    command = [sys.executable, "-m", "quality", *arguments]
     result = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=100)
     assert result.returncode == 0, result.stderr
-    rows = {tuple(line.split()[:3]): line.split()[3:] for line in result.stdout.splitlines()[1:]}
+    return result.stdout
+
+
+def test_relevance_is_compared_with_how_often_it_is_right(tmp_path: Path) -> None:
+    labelled_set(tmp_path / "mine")
+    report = quality("auto", "--reliability", "--data", str(tmp_path))
+    rows = [line.split() for line in report.splitlines() if "-" in line.split()[0]]
+    assert sum(int(row[3]) for row in rows) >= 2
+    assert rows[-1][2] == "1.00", "the most relevant matches are the right ones"
+
+
+def test_any_set_in_the_format_can_be_dropped_in(tmp_path: Path) -> None:
+    labelled_set(tmp_path / "mine")
+    report = quality("auto", "bm25", "--peers", "none", "--data", str(tmp_path))
+    rows = {tuple(line.split()[:3]): line.split()[3:] for line in report.splitlines()[1:]}
     assert rows["toolsearch", "auto", "mine"][:5] == ["1.000"] * 5
     assert ("toolsearch", "bm25", "average") in rows
 
