@@ -1,5 +1,6 @@
 """What tests share: tools to search, catalogs in memory, real server processes."""
 
+import asyncio
 import json
 import os
 import queue
@@ -14,11 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from toolsearch_server.catalog import View
-from toolsearch_server.changes import NO_ENTRIES, Entries, Version, plan_apply
+from toolsearch_server.catalogs import Catalogs
+from toolsearch_server.changes import NO_ENTRIES, Entries, Outcome, Version, plan_apply
 from toolsearch_server.entry import Draft, Kind, make_draft
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
 from toolsearch_server.query import Query, Strategy
 from toolsearch_server.ranking import Ranking
+from toolsearch_server.store import CatalogKey
 
 DATA = Path(os.environ.get("TOOLSEARCH_DATA") or Path(__file__).parents[2] / "shared" / "data")
 START_SECONDS = 30.0
@@ -71,6 +74,36 @@ def wait_for(condition: Callable[[], Any], *, seconds: float = 20.0, what: str =
         if time.monotonic() > end:
             raise AssertionError(f"{what} did not come true within {seconds} s")
         time.sleep(0.01)
+
+
+CATALOG = CatalogKey("tenant", "catalog")
+
+
+async def write_tools(
+    catalogs: Catalogs,
+    *names: str,
+    key: CatalogKey = CATALOG,
+    limits: Limits = DEFAULT_LIMITS,
+    expected_revision: int | None = None,
+) -> tuple[Version, Outcome]:
+    """Tools of server `s`, each described as "thing"."""
+    drafts = [draft(tool(name, "thing"), "s") for name in names]
+    return await catalogs.write(
+        key, lambda entries: plan_apply(entries, drafts, (), limits), expected_revision=expected_revision
+    )
+
+
+async def things_found(catalogs: Catalogs, revision: int, key: CatalogKey = CATALOG) -> list[str]:
+    """Names of the tools described as "thing", once the catalog is at `revision`."""
+    _, view = await catalogs.view(key, min_revision=revision, epoch="", timeout=5)
+    return names_found(view, "thing", limit=100)
+
+
+async def until(condition: Callable[[], Any], *, seconds: float = 10.0) -> None:
+    """Let other tasks run until `condition` is true."""
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 what is waited for has no event
+            await asyncio.sleep(0)
 
 
 class ServerProcess:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from support import draft, names_found, ranked, tool, view_of
 from toolsearch_server.catalog import View
 from toolsearch_server.changes import NO_ENTRIES, Version, plan_apply, plan_sync
+from toolsearch_server.document import analyse
 from toolsearch_server.errors import StrategyUnavailable
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
 from toolsearch_server.query import Query, Strategy
@@ -180,6 +181,21 @@ def test_of_too_many_words_the_rarest_are_used() -> None:
     found = view.search(query, Limits(query_terms=1))
     assert view.entry(found.matches[0].slot).name == "tool7"
     assert found.total == 1
+
+
+def test_only_the_first_unknown_words_of_a_query_are_corrected() -> None:
+    view = view_of(tool("repositories"), tool("calendars"))
+    query = Query(texts=("repositries calendrs",), limit=1)
+    found = {limit: view.search(query, Limits(corrected_words=limit)) for limit in (1, 2)}
+    assert [ranking.total for ranking in found.values()] == [1, 2]
+
+
+def test_of_a_long_description_only_the_first_words_are_searched() -> None:
+    entry = view_of(tool("a", "one two three four")).by_name[0]
+    document, postings = analyse(entry, Limits(indexed_words=3))
+    assert "three" in postings.words.split()
+    assert "four" not in postings.words.split()
+    assert "four" not in document.description_stems
 
 
 def test_equal_scores_are_ordered_by_name_even_across_the_cut() -> None:

@@ -3,7 +3,6 @@
 import asyncio
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import TypeVar
 
 from toolsearch.v1 import search_service_pb2
 from toolsearch_server import ranking, selection
@@ -20,7 +19,6 @@ EXPLAINED_MISSES = 10
 
 SERVICE = search_service_pb2.DESCRIPTOR.services_by_name["ToolSearchService"]
 
-Item = TypeVar("Item")
 ReadRequest = (
     search_service_pb2.SearchToolsRequest
     | search_service_pb2.ListToolsRequest
