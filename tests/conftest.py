@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from redis_process import RedisCluster, RedisProcess, running_cluster, running_redis
 from support import running_server
 from toolsearch import AsyncClient, Client
 
@@ -37,3 +38,29 @@ def client(address: str, tenant: str) -> Iterator[Client]:
 async def async_client(address: str, tenant: str) -> AsyncIterator[AsyncClient]:
     async with AsyncClient(address, tenant=tenant) as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def _redis() -> Iterator[RedisProcess]:
+    with running_redis() as server:
+        yield server
+
+
+@pytest.fixture
+def redis_server(_redis: RedisProcess) -> RedisProcess:
+    """An empty Redis that runs through: tests that harm theirs start one of their own."""
+    assert _redis.command("FLUSHALL").startswith("+OK")
+    return _redis
+
+
+@pytest.fixture(scope="session")
+def _cluster() -> Iterator[RedisCluster]:
+    with running_cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def redis_cluster(_cluster: RedisCluster) -> RedisCluster:
+    for node in _cluster.nodes:
+        assert node.command("FLUSHALL").startswith("+OK")
+    return _cluster

@@ -6,6 +6,7 @@ whatever else came meanwhile. Searches only ever see whole views.
 
 import asyncio
 import functools
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -163,6 +164,8 @@ class Catalog:
         self.recent: deque[ChangedNames] = deque(maxlen=RECENT_CHANGES)
         self.closed = False
         self.waiting = 0
+        self.followed = True
+        self.complete_at = time.monotonic()
         self._limits = limits
         self._pending: dict[EntryKey, Entry | None] = {}
         self._applier: asyncio.Task[None] | None = None
@@ -177,12 +180,29 @@ class Catalog:
         """Whether somebody writes, indexes or waits, so that it must stay in memory."""
         return self.write_lock.locked() or self._applier is not None or self.waiting > 0
 
-    def receive(self, change: Change, entries: Entries) -> None:
-        """Take in the change that leads from the newest entries to these. It will be searchable soon."""
+    @property
+    def staleness(self) -> float | None:
+        """Seconds since it was last known that nothing is missing; None: nothing is."""
+        return None if self.followed else max(0.0, time.monotonic() - self.complete_at)
+
+    def confirm(self, *, followed: bool) -> None:
+        """Nothing is missing now, and nothing will be missed if it is `followed`."""
+        self.followed = followed
+        self.complete_at = time.monotonic()
+
+    def doubt(self, heard: float) -> None:
+        """Nothing was missing at `heard`, in monotonic seconds. Since then nobody would have told."""
+        if self.followed:
+            self.followed = False
+            self.complete_at = max(self.complete_at, heard)
+
+    def receive(self, changes: Sequence[tuple[Version, Change]], entries: Entries) -> None:
+        """Take in the changes that lead from the newest entries to these. They will be searchable soon."""
         self.entries = entries
-        self._pending.update(dict.fromkeys(change.deletes))
-        self._pending.update((entry.key, entry) for entry in change.upserts)
-        self.recent.append(ChangedNames.of(change, entries.version))
+        for version, change in changes:
+            self._pending.update(dict.fromkeys(change.deletes))
+            self._pending.update((entry.key, entry) for entry in change.upserts)
+            self.recent.append(ChangedNames.of(change, version))
         if self._applier is None:
             self._applier = asyncio.create_task(self._apply())
         self.wake()

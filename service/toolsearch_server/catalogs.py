@@ -2,35 +2,65 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import structlog
 
 from toolsearch_server.catalog import Catalog, ChangedNames, View
-from toolsearch_server.changes import NO_ENTRIES, NO_VERSION, Entries, Outcome, Version
-from toolsearch_server.errors import CatalogNotFound, RevisionMismatch, ShuttingDown, WriteContention
+from toolsearch_server.changes import NO_ENTRIES, NO_VERSION, Change, Entries, Outcome, Version
+from toolsearch_server.errors import (
+    CatalogNotFound,
+    RevisionMismatch,
+    RevisionNotReached,
+    ShuttingDown,
+    StoreUnavailable,
+    WriteContention,
+)
 from toolsearch_server.limits import Limits
-from toolsearch_server.store import CatalogKey, CatalogRecord, Conflict, Store
+from toolsearch_server.store import Announced, CatalogKey, CatalogRecord, Conflict, Store
+from toolsearch_server.store.catch_up import after_all, catch_up
 from toolsearch_server.vectors import Embedder
 
 WRITE_ATTEMPTS = 8
+PAST_EPOCHS = 100
+"""Epochs that are known to be gone, per catalog: not to ask the store about the same one for every call."""
 
 log = structlog.get_logger()
 
 Planner = Callable[[Entries], Outcome]
 
 
+class Observer(Protocol):
+    """Who keeps loaded catalogs up to date where others write to the store too."""
+
+    def opened(self, key: CatalogKey) -> None:
+        """A catalog was loaded, some time after it was read."""
+        ...
+
+    def closed(self, key: CatalogKey) -> None: ...
+
+    def doubt(self, key: CatalogKey) -> None:
+        """The catalog may be behind: look soon."""
+        ...
+
+
 @dataclass(slots=True, eq=False)
 class _Loaded:
+    """`lost`: the store does not know the catalog any more, without anybody having deleted it. What is in memory is served."""
+
     catalog: Catalog
     last_used: float
     watchers: int = 0
+    lost: bool = False
+    past_epochs: set[str] = field(default_factory=set)
 
 
 class Catalogs:
     def __init__(self, store: Store, *, limits: Limits, idle_seconds: float, embedder: Embedder | None = None) -> None:
+        self.observer: Observer | None = None
         self._store = store
         self._limits = limits
         self._idle_seconds = idle_seconds
@@ -40,8 +70,20 @@ class Catalogs:
         self._stopping = False
 
     @property
-    def loaded(self) -> list[CatalogKey]:
-        return list(self._loaded)
+    def loaded(self) -> dict[CatalogKey, Catalog]:
+        return {key: loaded.catalog for key, loaded in self._loaded.items()}
+
+    def confirm(self, key: CatalogKey, *, followed: bool) -> None:
+        """A loaded catalog was just compared with the store."""
+        loaded = self._loaded.get(key)
+        if loaded is not None and not loaded.lost:
+            loaded.catalog.confirm(followed=followed)
+
+    def doubt(self, key: CatalogKey, heard: float) -> None:
+        """What happened to a catalog after `heard`, in monotonic seconds, may not have been announced to us."""
+        loaded = self._loaded.get(key)
+        if loaded is not None:
+            loaded.catalog.doubt(heard)
 
     async def get(self, key: CatalogKey) -> Catalog:
         """The catalog, loaded if it is not in memory. Raises CatalogNotFound."""
@@ -51,17 +93,40 @@ class Catalogs:
         """The catalog and its view, at `min_revision` or later if that belongs to the current epoch."""
         end = time.monotonic() + timeout
         while True:
-            catalog = await self.get(key)
-            applies = epoch in ("", catalog.entries.version.epoch)
+            loaded = await self._get(key)
+            version = loaded.catalog.entries.version
+            applies = epoch in ("", version.epoch)
+            if min_revision and not applies and epoch not in loaded.past_epochs:
+                await self._look_for_epoch(key, loaded, epoch, wanted=min_revision, timeout=end - time.monotonic())
+                continue
             # A catalog that was just made has revision 1 before its first view has.
             wanted = max(min_revision, 1) if applies else 1
-            view = await catalog.reach(wanted, timeout=max(0.0, end - time.monotonic()))
+            if wanted > version.revision and self.observer is not None:
+                self.observer.doubt(key)
+            view = await loaded.catalog.reach(wanted, timeout=max(0.0, end - time.monotonic()))
             if view.version.revision >= wanted:
-                return catalog, view
+                return loaded.catalog, view
+
+    async def _look_for_epoch(self, key: CatalogKey, loaded: _Loaded, epoch: str, *, wanted: int, timeout: float) -> None:
+        """Whether an epoch that is not ours is gone, or one that we have not heard of yet: only the store knows."""
+        try:
+            async with asyncio.timeout(max(0.0, timeout)), loaded.catalog.write_lock:
+                if self._is_current(key, loaded):
+                    await self._refresh(key, loaded)
+        except TimeoutError:
+            raise RevisionNotReached(wanted=wanted, actual=loaded.catalog.view.version.revision) from None
+        current = self._loaded.get(key)
+        if current is not None and current.catalog.entries.version.epoch != epoch:
+            if len(current.past_epochs) >= PAST_EPOCHS:
+                current.past_epochs.clear()
+            current.past_epochs.add(epoch)
 
     async def record(self, key: CatalogKey) -> CatalogRecord:
         record = await self._store.record(key)
         if record is None:
+            loaded = self._loaded.get(key)
+            if loaded is not None and loaded.lost:
+                raise StoreUnavailable(f"the store has lost the catalog {key.catalog!r}")
             raise CatalogNotFound(key.catalog)
         return record
 
@@ -77,56 +142,132 @@ class Catalogs:
         for _ in range(WRITE_ATTEMPTS):
             loaded = await self._get_or_new(key)
             async with loaded.catalog.write_lock:
+                # While waiting for the lock, the catalog may have been deleted, evicted or read anew.
+                if not self._is_current(key, loaded):
+                    continue
                 try:
-                    self._check_current(key, loaded)
-                    return await self._write_once(key, loaded.catalog, plan, expected_revision)
-                except Conflict as conflict:
-                    log.info("write conflict, reading again", catalog=key.catalog, actual=conflict.actual.revision)
-                    self._drop(key, loaded)
+                    written = await self._write_once(key, loaded, plan, expected_revision)
+                    if written is not None:
+                        return written
                 finally:
                     if loaded.catalog.entries.version == NO_VERSION:
                         self._drop(key, loaded)
         raise WriteContention(f"other writers changed the catalog {WRITE_ATTEMPTS} times while this one tried")
 
-    def _check_current(self, key: CatalogKey, loaded: _Loaded) -> None:
-        """While waiting for the lock, the catalog may have been deleted, evicted or read anew."""
-        if self._loaded.get(key) is not loaded:
-            raise Conflict(loaded.catalog.entries.version)
-
     async def _write_once(
-        self, key: CatalogKey, catalog: Catalog, plan: Planner, expected_revision: int | None
-    ) -> tuple[Version, Outcome]:
-        current = catalog.entries
+        self, key: CatalogKey, loaded: _Loaded, plan: Planner, expected_revision: int | None
+    ) -> tuple[Version, Outcome] | None:
+        """None: what we knew was not the newest; now it is."""
+        current = NO_ENTRIES if loaded.lost else loaded.catalog.entries
         if expected_revision is not None and expected_revision != current.version.revision:
+            if await self._refresh(key, loaded):
+                return None
             raise RevisionMismatch(expected=expected_revision, actual=current.version.revision)
         outcome = await asyncio.to_thread(plan, current)
         if not outcome.change and current.version != NO_VERSION:
-            return current.version, outcome
-        version = await self._store.commit(key, current.version, outcome.change)
+            return None if await self._refresh(key, loaded) else (current.version, outcome)
         try:
-            catalog.receive(outcome.change, await asyncio.to_thread(current.after, outcome.change, version))
+            version = await self._store.commit(key, current.version, outcome.change)
+        except Conflict as conflict:
+            log.info("write conflict, reading again", catalog=key.catalog, actual=conflict.actual.revision)
+            await self._refresh(key, loaded)
+            return None
+        await self._take_in_own(key, loaded, current, outcome.change, version)
+        return version, outcome
+
+    async def _take_in_own(self, key: CatalogKey, loaded: _Loaded, current: Entries, change: Change, version: Version) -> None:
+        try:
+            entries = await asyncio.to_thread(current.after, change, version)
+            if loaded.lost:
+                await self._replace(key, loaded, entries)
+            else:
+                loaded.catalog.receive([(version, change)], entries)
         except Exception:  # the store has it: whatever is wrong here, the truth is to be read again
             log.exception("a committed change could not be taken in, reading the catalog again", catalog=key.catalog)
             self._drop(key)
-        return version, outcome
 
     async def delete(self, key: CatalogKey, *, expected_revision: int | None) -> None:
         # Shielded like a write.
         await asyncio.shield(asyncio.create_task(self._delete(key, expected_revision)))
 
     async def _delete(self, key: CatalogKey, expected_revision: int | None) -> None:
-        loaded = await self._get(key)
-        async with loaded.catalog.write_lock:
-            version = loaded.catalog.entries.version
-            if expected_revision is not None and expected_revision != version.revision:
-                raise RevisionMismatch(expected=expected_revision, actual=version.revision)
-            try:
-                self._check_current(key, loaded)
-                await self._store.delete(key, version)
-            except Conflict as conflict:
+        for _ in range(WRITE_ATTEMPTS):
+            loaded = await self._get(key)
+            async with loaded.catalog.write_lock:
+                if not self._is_current(key, loaded):
+                    continue
+                version = loaded.catalog.entries.version
+                if expected_revision is not None and expected_revision != version.revision:
+                    if await self._refresh(key, loaded):
+                        continue
+                    raise RevisionMismatch(expected=expected_revision, actual=version.revision)
+                try:
+                    await self._store.delete(key, version)
+                except Conflict:
+                    await self._refresh(key, loaded)
+                    if not loaded.lost:
+                        continue
                 self._drop(key, loaded)
-                raise WriteContention("another writer changed the catalog meanwhile") from conflict
+                return
+        raise WriteContention(f"other writers changed the catalog {WRITE_ATTEMPTS} times while this one tried to delete it")
+
+    async def take_in(self, key: CatalogKey, announced: Sequence[Announced], *, look: bool) -> None:
+        """Move a loaded catalog on by what was announced, and by what the store says if that is not enough or `look` is set."""
+        loaded = self._loaded.get(key)
+        if loaded is None:
+            return
+        async with loaded.catalog.write_lock:
+            if not self._is_current(key, loaded):
+                return
+            changes, complete = _following(loaded.catalog.entries.version, announced)
+            if changes:
+                try:
+                    loaded.catalog.receive(changes, await after_all(loaded.catalog.entries, changes))
+                except Exception:
+                    log.exception("an announced change could not be taken in, reading the catalog again", catalog=key.catalog)
+                    self._drop(key)
+                    return
+            if look or not complete:
+                await self._refresh(key, loaded)
+
+    async def _refresh(self, key: CatalogKey, loaded: _Loaded) -> bool:
+        """Bring a catalog to what the store has; whether that was anything new. Its lock is held."""
+        catalog = loaded.catalog
+        caught = await catch_up(self._store, key, NO_ENTRIES if loaded.lost else catalog.entries)
+        if caught is None:
+            return await self._missing(key, loaded)
+        if caught.changes is None:
+            await self._replace(key, loaded, caught.entries)
+            return True
+        if caught.changes:
+            catalog.receive(caught.changes, caught.entries)
+        return bool(caught.changes)
+
+    async def _missing(self, key: CatalogKey, loaded: _Loaded) -> bool:
+        if loaded.lost:
+            return False
+        (version,) = await self._store.versions([key])
+        if version is None and loaded.catalog.entries.version != NO_VERSION:
+            log.error("the store has lost a catalog, serving what is in memory", tenant=key.tenant, catalog=key.catalog)
+            loaded.lost = True
+            loaded.catalog.doubt(time.monotonic())
+        elif version == NO_VERSION:
             self._drop(key, loaded)
+        return True
+
+    async def _replace(self, key: CatalogKey, loaded: _Loaded, entries: Entries) -> None:
+        """Put a catalog that was read anew in the place of one, without a moment in which there is none."""
+        catalog = await Catalog.load(entries, limits=self._limits, embedder=self._embedder)
+        if not self._is_current(key, loaded):
+            return
+        catalog.followed = loaded.catalog.followed
+        self._loaded[key] = _Loaded(catalog, loaded.last_used)
+        loaded.catalog.close()
+        if self.observer is not None:
+            self.observer.doubt(key)
+
+    def _is_current(self, key: CatalogKey, loaded: _Loaded) -> bool:
+        return self._loaded.get(key) is loaded
 
     async def watch(self, key: CatalogKey, from_revision: int | None, epoch: str) -> AsyncIterator["WatchEvent"]:
         """What changes in a catalog, for as long as it exists and somebody listens."""
@@ -212,8 +353,7 @@ class Catalogs:
         """For a write: a catalog that does not exist is made in memory first, and dropped again if the write fails."""
         loaded = self._loaded.get(key) or await self._load(key)
         if loaded is None:
-            catalog = await Catalog.load(NO_ENTRIES, limits=self._limits, embedder=self._embedder)
-            loaded = self._loaded.setdefault(key, _Loaded(catalog, time.monotonic()))
+            loaded = self._keep(key, await Catalog.load(NO_ENTRIES, limits=self._limits, embedder=self._embedder))
         loaded.last_used = time.monotonic()
         return loaded
 
@@ -231,10 +371,19 @@ class Catalogs:
         if entries is None:
             return self._loaded.get(key)
         catalog = await Catalog.load(entries, limits=self._limits, embedder=self._embedder)
-        # A first write may have made it meanwhile: there is only ever one object for a key.
-        loaded = self._loaded.setdefault(key, _Loaded(catalog, time.monotonic()))
+        loaded = self._keep(key, catalog)
         seconds = round(time.perf_counter() - started, 3)
         log.debug("catalog loaded", catalog=key.catalog, entries=len(entries.by_key), seconds=seconds)
+        return loaded
+
+    def _keep(self, key: CatalogKey, catalog: Catalog) -> _Loaded:
+        """There is only ever one object for a key: a first write may have made one while the store was read."""
+        loaded = self._loaded.get(key)
+        if loaded is None:
+            loaded = self._loaded[key] = _Loaded(catalog, time.monotonic())
+            if self.observer is not None:
+                catalog.followed = False
+                self.observer.opened(key)
         return loaded
 
     def _drop(self, key: CatalogKey, loaded: _Loaded | None = None) -> None:
@@ -243,6 +392,21 @@ class Catalogs:
         if current is not None and loaded in (None, current):
             del self._loaded[key]
             current.catalog.close()
+            if self.observer is not None:
+                self.observer.closed(key)
+
+
+def _following(version: Version, announced: Sequence[Announced]) -> tuple[list[tuple[Version, Change]], bool]:
+    """The announced changes that follow on `version` one by one, and whether that is all that was announced."""
+    changes: list[tuple[Version, Change]] = []
+    for each in sorted(announced, key=lambda each: each.version.revision):
+        if each.version.epoch == version.epoch and each.version.revision <= version.revision:
+            continue
+        if each.change is None or each.version != Version(version.epoch, version.revision + 1):
+            return changes, False
+        version = each.version
+        changes.append((version, each.change))
+    return changes, True
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Changes: what a write does to a catalog's entries. Pure functions; the store makes them durable, the view searchable."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from toolsearch_server import naming
 from toolsearch_server.entry import Draft, Entry, EntryKey, make_entry
@@ -12,8 +12,11 @@ from toolsearch_server.naming import NameGroups, Names
 
 @dataclass(frozen=True, slots=True)
 class Version:
+    """`id` is that of the change that led here, where the store keeps one: after a loss another may have the same revision."""
+
     epoch: str
     revision: int
+    id: str = field(default="", compare=False)
 
 
 NO_VERSION = Version("", 0)
@@ -33,6 +36,23 @@ class Change:
 
     def __bool__(self) -> bool:
         return bool(self.upserts or self.deletes)
+
+    @classmethod
+    def joined(cls, changes: Iterable["Change"]) -> "Change":
+        """One change that does what these do, in this order."""
+        upserts: dict[EntryKey, Entry] = {}
+        deletes: dict[EntryKey, None] = {}
+        gone_names: dict[str, None] = {}
+        for change in changes:
+            for key in change.deletes:
+                upserts.pop(key, None)
+                deletes[key] = None
+            for entry in change.upserts:
+                deletes.pop(entry.key, None)
+                upserts[entry.key] = entry
+            gone_names.update(dict.fromkeys(change.gone_names))
+        names = {entry.name for entry in upserts.values()}
+        return cls(tuple(upserts.values()), tuple(deletes), tuple(name for name in gone_names if name not in names))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple, NoReturn
 from urllib.parse import urlsplit
+
+from toolsearch_server.store.location import SHOWN, Location, LocationError, parse_location
 
 DEFAULT_LISTEN = "127.0.0.1:50051"
 DEFAULT_STORE = "sqlite:data/toolsearch.db"
@@ -52,17 +53,10 @@ class Address(NamedTuple):
             return self.host == "localhost"
 
 
-@dataclass(frozen=True, slots=True)
-class SqliteLocation:
-    """Where the embedded store is; None means in memory."""
-
-    path: Path | None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     listen: Address
-    store: SqliteLocation
+    store: Location
     http: Address | None = None
     sample: bool = False
     log_level: str = "info"
@@ -84,7 +78,7 @@ def parse(argv: Sequence[str], environment: Mapping[str, str]) -> Config:
     try:
         return Config(
             listen=parse_listen(arguments.listen, "--listen"),
-            store=parse_store(arguments.store),
+            store=parse_store(arguments.store, environment),
             http=parse_listen(arguments.http, "--http") if arguments.http else None,
             sample=arguments.sample,
             log_level=arguments.log_level,
@@ -119,13 +113,16 @@ def parse_address(text: str, flag: str) -> Address:
     return Address(host, port)
 
 
-def parse_store(url: str) -> SqliteLocation:
-    scheme, _, rest = url.partition(":")
-    if scheme == "memory" and not rest:
-        return SqliteLocation(None)
-    if scheme == "sqlite" and rest.removeprefix("//"):
-        return SqliteLocation(Path(rest.removeprefix("//")))
-    raise ConfigError(f"--store {url}: expected sqlite:PATH or memory:")
+def parse_store(url: str, environment: Mapping[str, str]) -> Location:
+    try:
+        return parse_location(
+            url,
+            username=environment.get("TOOLSEARCH_REDIS_USERNAME"),
+            password=environment.get("TOOLSEARCH_REDIS_PASSWORD"),
+            sentinel_password=environment.get("TOOLSEARCH_REDIS_SENTINEL_PASSWORD"),
+        )
+    except LocationError as error:
+        raise ConfigError(f"--store {error}") from None
 
 
 def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
@@ -152,7 +149,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         )
 
     option("--listen", default=DEFAULT_LISTEN, text="where to answer gRPC; port 0 takes a free one", metavar="HOST:PORT")
-    option("--store", default=DEFAULT_STORE, text="where the truth is kept: sqlite:PATH, or memory:", metavar="URL")
+    option("--store", default=DEFAULT_STORE, text=f"where the truth is kept: {SHOWN}", metavar="URL")
     option("--http", default=None, text="where to answer /livez and /readyz", metavar="HOST:PORT")
     option(
         "--log-level", default="info", text="debug, info, warning or error", type=_one_of("debug", "info", "warning", "error")

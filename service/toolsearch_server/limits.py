@@ -14,6 +14,8 @@ class Limits:
     """Changes kept per catalog for followers and watchers to catch up from..."""
     log_bytes: int = 16 * MIB
     """...while they are not more than this together."""
+    announced_bytes: int = 64 * KIB
+    """A change up to this size is published whole; followers read a larger one from the log."""
 
     # Entries
     definition_bytes: int = 256 * KIB

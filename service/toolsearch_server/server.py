@@ -17,8 +17,11 @@ from grpc_health.v1.health_pb2_grpc import add_HealthServicer_to_server
 from grpc_reflection.v1alpha import reflection
 
 from toolsearch_server.auth import DEFAULT_TENANT, OpenAccess
+from toolsearch_server.backoff import backoff
 from toolsearch_server.catalogs import Catalogs
 from toolsearch_server.config import Address, Config
+from toolsearch_server.errors import StoreUnavailable
+from toolsearch_server.follower import Follower
 from toolsearch_server.http import HttpServer, application
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
 from toolsearch_server.rpc import catalog_service, search_service
@@ -26,10 +29,14 @@ from toolsearch_server.rpc.calls import service_handler
 from toolsearch_server.rpc.requests import DEFAULT_CATALOG
 from toolsearch_server.sample import load_sample
 from toolsearch_server.store import CatalogKey
+from toolsearch_server.store.location import Location, RedisLocation
+from toolsearch_server.store.redis import RedisStore
 from toolsearch_server.store.sqlite import SqliteStore
 from toolsearch_server.vectors import Embedder, static_embedder
 
 log = structlog.get_logger()
+
+FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 0.1, 5.0
 
 SERVICES = (search_service.SERVICE.full_name, catalog_service.SERVICE.full_name)
 
@@ -53,9 +60,12 @@ class Server:
         self.sample_entries = 0
 
     async def start(self) -> None:
-        """Open the store, then the port, then say SERVING. What was begun is undone if any of it fails."""
+        """Open the store, then the port, then say SERVING. What was begun is undone if any of it fails.
+
+        A shared store is waited for with the port open: alive, but not ready.
+        """
         try:
-            store = await SqliteStore.open(self._config.store.path, self._limits)
+            store = await open_store(self._config.store, self._limits)
             self._cleanup.push_async_callback(store.close)
             catalogs = Catalogs(
                 store,
@@ -63,19 +73,39 @@ class Server:
                 idle_seconds=self._config.idle_seconds,
                 embedder=await asyncio.to_thread(_embedder, self._config.embeddings),
             )
-            if self._config.sample:
-                key = CatalogKey(DEFAULT_TENANT, DEFAULT_CATALOG)
-                self.sample_entries = await load_sample(catalogs, key, self._limits)
             self._catalogs = catalogs
             self._background(catalogs.run_evictions())
+            if isinstance(store, RedisStore):
+                self._background(Follower(store, catalogs).run())
             await self._open_port(catalogs)
             await self._open_http()
+            if isinstance(store, RedisStore):
+                self._background(self._await_store(store, catalogs))
+            else:
+                await self._become_ready(catalogs)
         except BaseException:
             await self._cleanup.aclose()
             raise
-        self._ready = True
+
+    async def _await_store(self, store: RedisStore, catalogs: Catalogs) -> None:
+        failures = 0
+        while not self._ready:
+            try:
+                await store.ping()
+                await self._become_ready(catalogs)
+            except StoreUnavailable as error:
+                failures += 1
+                log.warning("waiting for the store", store=str(self._config.store), error=str(error))
+                await asyncio.sleep(backoff(failures, first=FIRST_RETRY_SECONDS, last=LAST_RETRY_SECONDS))
+
+    async def _become_ready(self, catalogs: Catalogs) -> None:
+        if self._config.sample:
+            key = CatalogKey(DEFAULT_TENANT, DEFAULT_CATALOG)
+            self.sample_entries = await load_sample(catalogs, key, self._limits)
         for name in ("", *SERVICES):
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+        self._ready = True
+        log.info("ready")
 
     async def _open_port(self, catalogs: Catalogs) -> None:
         identity = OpenAccess(self._limits)
@@ -96,6 +126,8 @@ class Server:
                 service_handler(catalog_service.SERVICE, writing.methods, identity),
             )
         )
+        for name in ("", *SERVICES):
+            await self._health.set(name, health_pb2.HealthCheckResponse.NOT_SERVING)
         add_HealthServicer_to_server(self._health, server)
         reflection.enable_server_reflection((*SERVICES, HEALTH_SERVICE, reflection.SERVICE_NAME), server)
         try:
@@ -146,6 +178,12 @@ class Server:
         await self._cleanup.aclose()
 
 
+async def open_store(location: Location, limits: Limits) -> SqliteStore | RedisStore:
+    if isinstance(location, RedisLocation):
+        return RedisStore(location, limits)
+    return await SqliteStore.open(location.path, limits)
+
+
 def _embedder(setting: str) -> Embedder | None:
     if setting == "off":
         return None
@@ -165,7 +203,7 @@ async def serve(config: Config) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stopped.put_nowait, number)
     server = Server(config)
     await server.start()
-    log.info("listening", address=str(server.address), store=str(config.store.path or "memory:"))
+    log.info("listening", address=str(server.address), store=str(config.store))
     if config.log_format == "console":
         _greet(server, config)
     received = await stopped.get()
@@ -187,7 +225,7 @@ def _greet(server: Server, config: Config) -> None:
     target = "" if str(server.address) == "localhost:50051" or server.address.port == 50051 else f" --target {server.address}"
     sample = f"\n  a sample catalog of {server.sample_entries} tools was loaded" if server.sample_entries else ""
     sys.stderr.write(
-        f"\n  toolsearch is listening on {server.address}, its store is {config.store.path or 'in memory'}{sample}\n"
+        f"\n  toolsearch is listening on {server.address}, its store is {config.store}{sample}\n"
         f"  try, in another terminal:\n\n"
         f'    {client}{target} search "open a bug report"\n'
         f"    {client}{target} describe github.open_issue\n\n"

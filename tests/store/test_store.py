@@ -1,28 +1,50 @@
 """What every store promises. The tests run on each of them."""
 
-from collections.abc import AsyncIterator
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from redis_process import redis_store
 from support import draft, tool
 from toolsearch_server.changes import NO_ENTRIES, NO_VERSION, Change, Entries, Version, plan_apply, plan_sync
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
 from toolsearch_server.store import CatalogKey, Conflict, Store
+from toolsearch_server.store.catch_up import catch_up
 from toolsearch_server.store.sqlite import SqliteStore
 
 KEY = CatalogKey("tenant", "catalog")
 LIMITS = Limits(log_changes=5)
 
 
-@pytest.fixture(params=["memory", "file"])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    path = None if request.param == "memory" else tmp_path / "new folder" / "store.db"
-    opened = await SqliteStore.open(path, LIMITS)
-    yield opened
-    await opened.close()
+Opener = Callable[[Limits], Awaitable[Store]]
+
+
+@pytest.fixture(params=["memory", "file", "redis", "cluster"])
+async def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Opener]:
+    """Opens empty stores of one sort."""
+    opened: list[Store] = []
+
+    async def open_empty(limits: Limits) -> Store:
+        if request.param in ("memory", "file"):
+            path = None if request.param == "memory" else tmp_path / f"new folder {len(opened)}" / "store.db"
+            opened.append(await SqliteStore.open(path, limits))
+        else:
+            redis = request.getfixturevalue("redis_server" if request.param == "redis" else "redis_cluster")
+            opened.append(redis_store(redis.url, limits))
+        return opened[-1]
+
+    yield open_empty
+    for store in opened:
+        await store.close()
+
+
+@pytest.fixture
+async def store(open_store: Opener) -> Store:
+    return await open_store(LIMITS)
 
 
 def change_to(entries: Entries, *names: str, server: str = "s", description: str = "") -> Change:
@@ -138,18 +160,34 @@ async def test_a_record_tells_version_and_time_of_the_last_change(store: Store) 
     assert record.updated.tzinfo is not None
 
 
-async def test_big_changes_do_not_make_the_log_grow_beyond_its_bytes(tmp_path: Path) -> None:
-    store = await SqliteStore.open(None, Limits(log_bytes=2_000))
-    try:
-        first = await commit_next(store, "a")
-        second = await commit_next(store, "b", description="x" * 900)
-        third = await commit_next(store, "c", description="x" * 900)
-        assert await store.changes_since(KEY, second) is not None
-        assert await store.changes_since(KEY, first) is None
-        await commit_next(store, "d", description="x" * 3_000)
-        assert await store.changes_since(KEY, third) is None
-    finally:
-        await store.close()
+async def test_big_changes_do_not_make_the_log_grow_beyond_its_bytes(open_store: Opener) -> None:
+    store = await open_store(Limits(log_bytes=2_000))
+    first = await commit_next(store, "a")
+    second = await commit_next(store, "b", description="x" * 900)
+    third = await commit_next(store, "c", description="x" * 900)
+    assert await store.changes_since(KEY, second) is not None
+    assert await store.changes_since(KEY, first) is None
+    await commit_next(store, "d", description="x" * 3_000)
+    assert await store.changes_since(KEY, third) is None
+
+
+async def test_versions_tell_where_catalogs_are(store: Store) -> None:
+    version = await commit_next(store, "a")
+    gone = CatalogKey("tenant", "gone")
+    await store.delete(gone, await commit_next(store, "a", key=gone))
+    assert await store.versions([KEY, gone]) == [version, NO_VERSION]
+
+
+async def test_many_changes_joined_do_what_they_do_one_by_one(store: Store) -> None:
+    await commit_next(store, "a", "b")
+    known = await store.snapshot(KEY) or NO_ENTRIES
+    entries = known
+    for offered in (["a", "c"], ["b"], [], ["c"]):
+        change = plan_sync(entries, "s", [draft(tool(name), "s") for name in offered], DEFAULT_LIMITS).change
+        entries = entries.after(change, await store.commit(KEY, entries.version, change))
+    caught = await catch_up(store, KEY, known)
+    assert caught is not None and caught.changes is not None
+    assert caught.entries == entries == await store.snapshot(KEY)
 
 
 WRITES = st.lists(
@@ -161,28 +199,30 @@ WRITES = st.lists(
 )
 
 
+_histories = itertools.count()
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(WRITES)
 async def test_any_history_of_syncs_leaves_what_a_dictionary_would_hold(
-    writes: list[tuple[str, list[tuple[str, str]]]],
+    open_store: Opener, writes: list[tuple[str, list[tuple[str, str]]]]
 ) -> None:
-    store = await SqliteStore.open(None, Limits(log_changes=1000))
+    key = CatalogKey("history", str(next(_histories)))
+    store = await open_store(Limits(log_changes=1000))
     model: dict[tuple[str, str], str] = {}
     entries = NO_ENTRIES
-    try:
-        for server, offered in writes:
-            drafts = [draft(tool(name, description), server) for name, description in offered]
-            outcome = plan_sync(entries, server, drafts, DEFAULT_LIMITS)
-            model = {key: value for key, value in model.items() if key[0] != server}
-            model |= {(server, name): description for name, description in offered}
-            if outcome.change or entries.version == NO_VERSION:
-                version = await store.commit(KEY, entries.version, outcome.change)
-                entries = entries.after(outcome.change, version)
-        snapshot = await store.snapshot(KEY) or NO_ENTRIES
-        assert {(key.server, key.local_name): entry.description for key, entry in snapshot.by_key.items()} == model
-        assert snapshot == entries
-        replayed = NO_ENTRIES
-        for version, change in await store.changes_since(KEY, Version(entries.version.epoch, 0)) or []:
-            replayed = replayed.after(change, version)
-        assert replayed.by_key == snapshot.by_key
-    finally:
-        await store.close()
+    for server, offered in writes:
+        drafts = [draft(tool(name, description), server) for name, description in offered]
+        outcome = plan_sync(entries, server, drafts, DEFAULT_LIMITS)
+        model = {key: value for key, value in model.items() if key[0] != server}
+        model |= {(server, name): description for name, description in offered}
+        if outcome.change or entries.version == NO_VERSION:
+            version = await store.commit(key, entries.version, outcome.change)
+            entries = entries.after(outcome.change, version)
+    snapshot = await store.snapshot(key) or NO_ENTRIES
+    assert {(key.server, key.local_name): entry.description for key, entry in snapshot.by_key.items()} == model
+    assert snapshot == entries
+    replayed = NO_ENTRIES
+    for version, change in await store.changes_since(key, Version(entries.version.epoch, 0)) or []:
+        replayed = replayed.after(change, version)
+    assert replayed.by_key == snapshot.by_key

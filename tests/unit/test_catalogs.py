@@ -85,7 +85,8 @@ async def test_a_burst_of_changes_costs_few_index_commits(catalogs: Catalogs, mo
     catalog = await catalogs.get(CATALOG)
     for number in range(1000):
         change = plan_apply(catalog.entries, [draft(tool(f"n{number}"), "s")], (), DEFAULT_LIMITS).change
-        catalog.receive(change, catalog.entries.after(change, Version(catalog.entries.version.epoch, number + 2)))
+        version = Version(catalog.entries.version.epoch, number + 2)
+        catalog.receive([(version, change)], catalog.entries.after(change, version))
     await catalog.reach(1001, timeout=20)
     assert commits <= 5
     assert len(catalog.view.slots) == 1001

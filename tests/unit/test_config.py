@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from toolsearch_server.config import Address, Config, SqliteLocation, parse
+from toolsearch_server.config import Address, Config, parse
+from toolsearch_server.store.location import SqliteLocation
 
 
 def settings(*arguments: str, **environment: str) -> Config:

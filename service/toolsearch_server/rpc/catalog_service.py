@@ -8,6 +8,7 @@ from typing import TypeVar
 from toolsearch.v1 import catalog_service_pb2 as catalog_pb
 from toolsearch_server.catalogs import Catalogs
 from toolsearch_server.changes import plan_apply, plan_sync
+from toolsearch_server.errors import StoreUnavailable
 from toolsearch_server.limits import Limits
 from toolsearch_server.rpc import requests, responses
 from toolsearch_server.rpc.calls import Call, StreamMethod, UnaryMethod
@@ -75,11 +76,17 @@ class CatalogService:
 
     async def get_catalog(self, call: Call, request: catalog_pb.GetCatalogRequest) -> catalog_pb.GetCatalogResponse:
         key = self._key(call, request.catalog)
-        record = await self._catalogs.record(key)
-        catalog, view = await self._catalogs.view(
-            key, min_revision=record.version.revision, epoch=record.version.epoch, timeout=call.wait_seconds
-        )
-        described = await catalog.read(view, lambda: responses.catalog(key.catalog, view, record.updated))
+        try:
+            record = await self._catalogs.record(key)
+        except StoreUnavailable:
+            catalog, view = await self._catalogs.view(key, min_revision=0, epoch="", timeout=call.wait_seconds)
+            updated = None
+        else:
+            catalog, view = await self._catalogs.view(
+                key, min_revision=record.version.revision, epoch=record.version.epoch, timeout=call.wait_seconds
+            )
+            updated = record.updated
+        described = await catalog.read(view, lambda: responses.catalog(key.catalog, view, updated, catalog.staleness))
         return catalog_pb.GetCatalogResponse(catalog=described)
 
     async def list_catalogs(self, call: Call, request: catalog_pb.ListCatalogsRequest) -> catalog_pb.ListCatalogsResponse:

@@ -23,8 +23,11 @@ class Detail(IntEnum):
     FULL = 3
 
 
-def version(value: changes.Version) -> entry_pb2.Version:
-    return entry_pb2.Version(epoch=value.epoch, revision=value.revision)
+def version(value: changes.Version, staleness: float | None = None) -> entry_pb2.Version:
+    converted = entry_pb2.Version(epoch=value.epoch, revision=value.revision)
+    if staleness is not None:
+        converted.staleness.FromNanoseconds(int(staleness * 1e9))
+    return converted
 
 
 def timestamp(value: datetime) -> Timestamp:
@@ -71,7 +74,14 @@ def entries(values: Iterable[Entry], detail: Detail, answer_bytes: int) -> list[
 
 
 def search(
-    view: View, ranking: Ranking, query: Query, *, detail: Detail, explain: bool, answer_bytes: int
+    view: View,
+    ranking: Ranking,
+    query: Query,
+    *,
+    detail: Detail,
+    explain: bool,
+    answer_bytes: int,
+    staleness: float | None,
 ) -> search_service_pb2.SearchToolsResponse:
     matches: list[search_service_pb2.Match] = []
     for match in ranking.matches:
@@ -84,7 +94,7 @@ def search(
     return search_service_pb2.SearchToolsResponse(
         matches=matches,
         total=ranking.total,
-        version=version(view.version),
+        version=version(view.version, staleness),
         strategy=f"STRATEGY_{ranking.strategy.name}",
         message=message(ranking, query),
         near_names=ranking.near_names,
@@ -123,15 +133,15 @@ def _notice(notice: changes.Notice) -> catalog_pb.NameNotice:
     )
 
 
-def catalog(name: str, view: View, updated: datetime) -> catalog_pb.Catalog:
+def catalog(name: str, view: View, updated: datetime | None, staleness: float | None) -> catalog_pb.Catalog:
     entries = view.by_name
     tokens_by_server = dict.fromkeys(view.servers, 0)
     for each in entries:
         tokens_by_server[each.server] += each.tokens
     return catalog_pb.Catalog(
         name=name,
-        version=version(view.version),
-        update_time=timestamp(updated),
+        version=version(view.version, staleness),
+        update_time=None if updated is None else timestamp(updated),
         entry_count=len(entries),
         tokens=sum(tokens_by_server.values()),
         servers=[

@@ -50,7 +50,13 @@ class ToolSearchService:
         catalog, view = await self._view(call, request)
         found = await catalog.search(view, query)
         return responses.search(
-            view, found, query, detail=detail, explain=request.explain, answer_bytes=self._limits.answer_bytes
+            view,
+            found,
+            query,
+            detail=detail,
+            explain=request.explain,
+            answer_bytes=self._limits.answer_bytes,
+            staleness=catalog.staleness,
         )
 
     async def list_tools(
@@ -63,7 +69,9 @@ class ToolSearchService:
         start = pages.start(request.page_token)
         catalog, view = await self._view(call, request)
         selected = await catalog.read(view, lambda: view.select(wanted))
-        response = search_service_pb2.ListToolsResponse(total_size=len(selected), version=responses.version(view.version))
+        response = search_service_pb2.ListToolsResponse(
+            total_size=len(selected), version=responses.version(view.version, catalog.staleness)
+        )
         first = 0 if start is None else bisect_right(selected, start, key=lambda entry: entry.name)
         response.entries.extend(responses.entries(selected[first : first + size], detail, self._limits.answer_bytes))
         if first + len(response.entries) < len(selected):
@@ -85,13 +93,13 @@ class ToolSearchService:
             namespaces=page,
             next_page_token=pages.token_after(page[-1].name) if more else "",
             total_size=len(tree),
-            version=responses.version(view.version),
+            version=responses.version(view.version, catalog.staleness),
         )
 
     async def get_tools(self, call: Call, request: search_service_pb2.GetToolsRequest) -> search_service_pb2.GetToolsResponse:
         names = requests.names(request.names, self._limits)
         detail = requests.detail(request.detail, default=Detail.FULL)
-        _, view = await self._view(call, request)
+        catalog, view = await self._view(call, request)
         found = {name: view.entries.find(name) for name in names}
         entries = {entry.key: name for name, entry in found.items() if entry is not None}
         existing = [view.entries.by_key[key] for key in entries]
@@ -100,7 +108,7 @@ class ToolSearchService:
             entries=answered,
             omitted_names=list(entries.values())[len(answered) :],
             missing=await asyncio.to_thread(_missing, view, [name for name, entry in found.items() if entry is None]),
-            version=responses.version(view.version),
+            version=responses.version(view.version, catalog.staleness),
         )
 
     async def watch_catalog(

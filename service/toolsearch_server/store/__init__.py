@@ -4,6 +4,7 @@ A commit is atomic: entries, revision and log change together or not at all. Eve
 tests/store run on each of them.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Protocol
@@ -48,6 +49,10 @@ class Store(Protocol):
         """The tenant's catalogs by name."""
         ...
 
+    async def versions(self, keys: Sequence[CatalogKey]) -> list[Version | None]:
+        """Where the catalogs are. NO_VERSION: deleted; None: the store knows nothing of such a catalog."""
+        ...
+
     async def snapshot(self, key: CatalogKey) -> Entries | None:
         """All entries at one version; None if the catalog does not exist."""
         ...
@@ -62,4 +67,64 @@ class Store(Protocol):
 
     async def delete(self, key: CatalogKey, expected: Version) -> None:
         """Delete a catalog that is at `expected`, with its log. Raises Conflict."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribed:
+    """From now on announcements of this catalog arrive. Whatever was announced before may have been missed."""
+
+    key: CatalogKey
+
+
+@dataclass(frozen=True, slots=True)
+class Unsubscribed:
+    """Announcements of this catalog do not arrive any more. Until `heard` (monotonic seconds) they did."""
+
+    key: CatalogKey
+    heard: float
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """A catalog came to a version, by `change` if that was small enough to be sent along."""
+
+    key: CatalogKey
+    version: Version
+    change: Change | None
+
+
+@dataclass(frozen=True, slots=True)
+class Disturbed:
+    """The catalog may not be what it was: it was deleted, or an announcement of it cannot be read."""
+
+    key: CatalogKey
+    cause: str
+
+
+News = Subscribed | Unsubscribed | Announced | Disturbed
+
+
+class Feed(Protocol):
+    """What other writers do to catalogs, as it is announced: a hint, which may be lost, repeated or late."""
+
+    def follow(self, key: CatalogKey) -> None:
+        """Begin to listen for a catalog: Subscribed says from when on."""
+        ...
+
+    def unfollow(self, key: CatalogKey) -> None: ...
+
+    async def run(self, hear: Callable[[News], None]) -> None:
+        """Tell what is announced, until cancelled; lost connections are taken up again."""
+        ...
+
+
+class SharedStore(Store, Protocol):
+    """A store that other processes write to as well."""
+
+    @property
+    def feed(self) -> Feed: ...
+
+    async def ping(self) -> None:
+        """Raises StoreUnavailable if the store does not answer."""
         ...

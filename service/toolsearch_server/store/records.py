@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from toolsearch.v1 import change_pb2
 from toolsearch_server.changes import Change, Version
 from toolsearch_server.entry import Draft, Entry, EntryKey, Kind, make_entry
+from toolsearch_server.store import Announced, CatalogKey, Disturbed, News
 
 
 def encode_entry(entry: Entry) -> bytes:
@@ -26,19 +27,53 @@ def encode_change(version: Version, time: datetime, change: Change) -> bytes:
         upserts=[_stored(entry) for entry in change.upserts],
         deletes=[_key(key) for key in change.deletes],
         gone_names=change.gone_names,
+        id=version.id,
     )
     message.time.FromDatetime(time.astimezone(UTC))
     return message.SerializeToString(deterministic=True)
 
 
 def decode_change(data: bytes) -> tuple[Version, Change]:
-    message = change_pb2.Change.FromString(data)
+    return _change(change_pb2.Change.FromString(data))
+
+
+def _change(message: change_pb2.Change) -> tuple[Version, Change]:
     change = Change(
         upserts=tuple(_entry(stored) for stored in message.upserts),
         deletes=tuple(EntryKey(key.server, Kind(key.kind), key.local_name) for key in message.deletes),
         gone_names=tuple(message.gone_names),
     )
-    return Version(message.epoch, message.revision), change
+    return Version(message.epoch, message.revision, message.id), change
+
+
+def encode_announcement(version: Version, record: bytes | None) -> bytes:
+    """`record` is the change as it is logged; None if it is too large to be sent along."""
+    message = change_pb2.Announcement(epoch=version.epoch, revision=version.revision)
+    if record is not None:
+        message.change.ParseFromString(record)
+        message.change.SetInParent()
+    return message.SerializeToString(deterministic=True)
+
+
+def encode_deletion(version: Version) -> bytes:
+    return change_pb2.Announcement(epoch=version.epoch, revision=version.revision, deleted=True).SerializeToString()
+
+
+def decode_announcement(key: CatalogKey, data: bytes) -> News:
+    """What an announcement says. One that cannot be read, or contradicts itself, says that something happened."""
+    try:
+        message = change_pb2.Announcement.FromString(data)
+        if message.deleted:
+            return Disturbed(key, "deleted")
+        announced = Version(message.epoch, message.revision)
+        if not message.HasField("change"):
+            return Announced(key, announced, None)
+        version, change = _change(message.change)
+    except Exception as error:  # anything may be in a message
+        return Disturbed(key, f"unreadable announcement: {error}")
+    if version != announced or not announced.epoch or announced.revision < 1:
+        return Disturbed(key, "contradictory announcement")
+    return Announced(key, version, change)
 
 
 def _stored(entry: Entry) -> change_pb2.StoredEntry:

@@ -6,7 +6,7 @@ import fcntl
 import os
 import secrets
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -82,6 +82,11 @@ class SqliteStore:
     async def records(self, tenant: str) -> list[CatalogRecord]:
         query = "SELECT name, epoch, revision, updated FROM catalogs WHERE tenant = ? ORDER BY name"
         return await self._run(lambda: [_record(*row) for row in self._connection.execute(query, (tenant,))])
+
+    async def versions(self, keys: Sequence[CatalogKey]) -> list[Version | None]:
+        """A file loses nothing: what is not there was deleted."""
+        rows = await self._run(lambda: [self._row(key) for key in keys])
+        return [NO_VERSION if row is None else row[1] for row in rows]
 
     async def snapshot(self, key: CatalogKey) -> Entries | None:
         found = await self._run(lambda: self._snapshot(key))

@@ -1,0 +1,47 @@
+-- Writes one change: entries, version and log together, then announces it. Nothing at all if the catalog is not at the version
+-- that the writer had read, or if Redis refuses writes: then the first write fails, before anything was written.
+--
+-- KEYS meta, entries, log (one slot)
+-- ARGV expected epoch, expected revision, epoch, revision, id, time, log changes, log bytes, record, publishing command, channel,
+--      announcement, number of deletes, deleted fields..., field and value of each upsert...
+-- Answers {1} or, if the catalog is elsewhere, {0, epoch, revision}.
+local meta, entries, log = KEYS[1], KEYS[2], KEYS[3]
+local known = redis.call('HMGET', meta, 'epoch', 'revision', 'deleted', 'id')
+local epoch, revision = known[1] or '', known[2] or '0'
+if known[3] then
+  epoch, revision = '', '0'
+end
+
+if epoch ~= ARGV[1] or revision ~= ARGV[2] then
+  -- The same write again, whose answer was lost on the way?
+  local logged = redis.call('XRANGE', log, ARGV[4] .. '-1', ARGV[4] .. '-1')
+  if epoch == ARGV[3] and (known[4] == ARGV[5] or (logged[1] and logged[1][2][2] == ARGV[5])) then
+    return {1}
+  end
+  return {0, epoch, revision}
+end
+
+if ARGV[2] == '0' then
+  redis.call('DEL', meta, entries, log)
+end
+redis.call('HSET', meta, 'epoch', ARGV[3], 'revision', ARGV[4], 'id', ARGV[5], 'updated', ARGV[6])
+local first_upsert = 14 + tonumber(ARGV[13])
+for index = 14, first_upsert - 1 do
+  redis.call('HDEL', entries, ARGV[index])
+end
+for index = first_upsert, #ARGV, 2 do
+  redis.call('HSET', entries, ARGV[index], ARGV[index + 1])
+end
+
+redis.call('XADD', log, ARGV[4] .. '-1', 'id', ARGV[5], 'record', ARGV[9])
+local bytes = redis.call('HINCRBY', meta, 'log_bytes', #ARGV[9])
+local length = redis.call('XLEN', log)
+while length > 0 and (length > tonumber(ARGV[7]) or bytes > tonumber(ARGV[8])) do
+  local oldest = redis.call('XRANGE', log, '-', '+', 'COUNT', 1)[1]
+  redis.call('XDEL', log, oldest[1])
+  bytes = redis.call('HINCRBY', meta, 'log_bytes', -#oldest[2][4])
+  length = length - 1
+end
+
+redis.call(ARGV[10], ARGV[11], ARGV[12])
+return {1}

@@ -1,0 +1,317 @@
+"""The shared store: Redis, alone, behind Sentinel, or as a Cluster.
+
+Per catalog there are three keys in one slot: `meta` (epoch, revision, id of the latest change, time), `entries` (a hash) and
+`log` (a stream). One script writes all three and announces the change. What each script promises is written on top of it.
+"""
+
+import asyncio
+import hashlib
+import secrets
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from importlib import resources
+from typing import Any
+
+import redis.exceptions
+from redis.asyncio import Redis
+from redis.asyncio.cluster import ClusterNode, RedisCluster
+from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import Sentinel
+from redis.backoff import ExponentialWithJitterBackoff
+
+from toolsearch_server.changes import NO_VERSION, Change, Entries, Version
+from toolsearch_server.errors import StoreUnavailable
+from toolsearch_server.limits import Limits
+from toolsearch_server.store import CatalogKey, CatalogRecord, Conflict
+from toolsearch_server.store.location import Host, RedisLocation
+from toolsearch_server.store.records import (
+    decode_change,
+    decode_entry,
+    encode_announcement,
+    encode_change,
+    encode_deletion,
+    encode_entry,
+    encode_key,
+)
+from toolsearch_server.store.redis_feed import RedisFeed
+from toolsearch_server.store.redis_keys import Keys
+
+ATTEMPTS = 2
+"""Tries again of a command whose connection failed. Every script may be run twice."""
+VERSIONS_AT_ONCE = 500
+DELETION_SECONDS = 24 * 3600
+"""How long a replica may be out of touch and still learn that a catalog was deleted, and not lost."""
+UNUSED_NAME_SECONDS = 300
+"""After so long, a listed name without a catalog is not one that is just being made."""
+
+Client = Redis | RedisCluster
+FAILURES = (redis.exceptions.RedisError, redis.exceptions.RedisClusterException, OSError, TimeoutError)
+
+
+class RedisStore:
+    def __init__(self, location: RedisLocation, limits: Limits) -> None:
+        """Connects when first used: a replica starts without Redis and waits for it."""
+        self._location = location
+        self._limits = limits
+        self._client, self._sentinel = _client(location)
+        self._publish = "SPUBLISH" if location.topology == "cluster" else "PUBLISH"
+        self._keys = Keys(location.prefix)
+        self._scripts = {name: _Script(name) for name in _SCRIPTS}
+        self.feed = RedisFeed(self._keys, _Nodes(self._client, self._sentinel, location))
+
+    async def close(self) -> None:
+        await self._client.aclose()
+        if self._sentinel is not None:
+            for client in self._sentinel.sentinels:
+                await client.aclose()
+
+    async def ping(self) -> None:
+        async with _failures("ask"):
+            await self._client.execute_command("HGET", self._keys.probe, "ping")
+
+    async def record(self, key: CatalogKey) -> CatalogRecord | None:
+        (record,) = await self._records([key])
+        return record
+
+    async def records(self, tenant: str) -> list[CatalogRecord]:
+        async with _failures("read"):
+            listed: Any = await self._client.zrange(self._keys.catalogs(tenant), 0, -1, withscores=True)
+        names = [name.decode() for name, _ in listed]
+        records = await self._records([CatalogKey(tenant, name) for name in names])
+        unused_before = time.time() - UNUSED_NAME_SECONDS
+        for (name, listed_at), record in zip(listed, records, strict=True):
+            if record is None and listed_at < unused_before:
+                await self._run("forget", [self._keys.catalogs(tenant)], [name, _score(listed_at)], "write")
+        return sorted((record for record in records if record is not None), key=lambda record: record.name)
+
+    async def _records(self, keys: Sequence[CatalogKey]) -> list[CatalogRecord | None]:
+        return [
+            None if version in (None, NO_VERSION) else CatalogRecord(key.catalog, version, _time(updated))
+            for key, (version, updated) in zip(keys, await self._metas(keys), strict=True)
+        ]
+
+    async def versions(self, keys: Sequence[CatalogKey]) -> list[Version | None]:
+        return [version for version, _ in await self._metas(keys)]
+
+    async def _metas(self, keys: Sequence[CatalogKey]) -> list[tuple[Version | None, bytes]]:
+        found: list[tuple[Version | None, bytes]] = []
+        for first in range(0, len(keys), VERSIONS_AT_ONCE):
+            async with _failures("read"):
+                pipeline = self._client.pipeline(transaction=False)
+                for key in keys[first : first + VERSIONS_AT_ONCE]:
+                    pipeline.hmget(self._keys.meta(key), "epoch", "revision", "id", "updated", "deleted")
+                rows = await pipeline.execute()
+            found.extend((_version(epoch, revision, id_, deleted), updated) for epoch, revision, id_, updated, deleted in rows)
+        return found
+
+    async def snapshot(self, key: CatalogKey) -> Entries | None:
+        found = await self._run("snapshot", [self._keys.meta(key), self._keys.entries(key)], [], "read")
+        if found is None:
+            return None
+        epoch, revision, change_id, records = found
+        version = Version(epoch.decode(), int(revision), change_id.decode())
+        # In the order of their keys, as the embedded store has them: the order of a hash means nothing.
+        return await asyncio.to_thread(lambda: Entries.of(version, sorted(map(decode_entry, records), key=_key_bytes)))
+
+    async def changes_since(self, key: CatalogKey, version: Version) -> list[tuple[Version, Change]] | None:
+        new_epoch = _new_epoch()
+        records = await self._run(
+            "changes",
+            [self._keys.meta(key), self._keys.log(key)],
+            [
+                *_spelled(version),
+                version.id,
+                new_epoch,
+                *self._announcing(key, encode_announcement(Version(new_epoch, 0), None)),
+            ],
+            "read",
+        )
+        if records is None:
+            return None
+        return [decode_change(record) for record in records]
+
+    async def commit(self, key: CatalogKey, expected: Version, change: Change) -> Version:
+        now = datetime.now(UTC)
+        if expected == NO_VERSION:
+            async with _failures("write"):
+                await self._client.zadd(self._keys.catalogs(key.tenant), {key.catalog: now.timestamp()})
+        version = Version(expected.epoch or _new_epoch(), expected.revision + 1, secrets.token_hex(8))
+        arguments = await asyncio.to_thread(self._commit_arguments, key, expected, version, now, change)
+        # Shielded: a caller that goes away must not leave the outcome of a begun write unknown to the catalog.
+        answer = await asyncio.shield(
+            asyncio.create_task(
+                self._run("commit", [self._keys.meta(key), self._keys.entries(key), self._keys.log(key)], arguments, "write")
+            )
+        )
+        _refuse_conflict(answer)
+        return version
+
+    def _commit_arguments(
+        self, key: CatalogKey, expected: Version, version: Version, now: datetime, change: Change
+    ) -> list[Any]:
+        record = encode_change(version, now, change)
+        announced = record if len(record) <= self._limits.announced_bytes else None
+        arguments: list[Any] = [*_spelled(expected), *_spelled(version), version.id, now.timestamp()]
+        arguments += (self._limits.log_changes, self._limits.log_bytes, record)
+        arguments += self._announcing(key, encode_announcement(version, announced))
+        arguments += [len(change.deletes), *map(encode_key, change.deletes)]
+        for entry in change.upserts:
+            arguments += (encode_key(entry.key), encode_entry(entry))
+        return arguments
+
+    def _announcing(self, key: CatalogKey, announcement: bytes) -> tuple[str, str, bytes]:
+        """The command that a script is to announce with."""
+        return self._publish, self._keys.channel(key), announcement
+
+    async def delete(self, key: CatalogKey, expected: Version) -> None:
+        answer = await self._run(
+            "delete",
+            [self._keys.meta(key), self._keys.entries(key), self._keys.log(key)],
+            [*_spelled(expected), DELETION_SECONDS, *self._announcing(key, encode_deletion(expected))],
+            "write",
+        )
+        _refuse_conflict(answer)
+
+    async def acquire(self, name: str, owner: str, seconds: float) -> bool:
+        """Take a lease, or renew it; False if another owner has it."""
+        return bool(await self._run("lease", [self._keys.lease(name)], [owner, int(seconds * 1000)], "write"))
+
+    async def release(self, name: str, owner: str) -> None:
+        await self._run("release", [self._keys.lease(name)], [owner], "write")
+
+    async def _run(self, name: str, keys: list[str], arguments: Sequence[Any], purpose: str) -> Any:
+        script = self._scripts[name]
+        async with _failures(purpose):
+            try:
+                return await self._client.execute_command("EVALSHA", script.sha, len(keys), *keys, *arguments)
+            except redis.exceptions.NoScriptError:
+                return await self._client.execute_command("EVAL", script.text, len(keys), *keys, *arguments)
+
+
+_SCRIPTS = ("commit", "changes", "delete", "snapshot", "forget", "lease", "release")
+
+
+class _Script:
+    def __init__(self, name: str) -> None:
+        self.text = resources.files(__package__).joinpath("lua", f"{name}.lua").read_text(encoding="utf-8")
+        self.sha = hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
+
+
+class _Nodes:
+    """Which Redis announces which channel, and how to connect to it."""
+
+    def __init__(self, client: Client, sentinel: Sentinel | None, location: RedisLocation) -> None:
+        self._client = client
+        self._sentinel = sentinel
+        self._location = location
+        self.sharded = location.topology == "cluster"
+
+    async def locate(self, channels: Sequence[str], *, afresh: bool) -> list[Host]:
+        if isinstance(self._client, RedisCluster):
+            await self._client.initialize()
+            if afresh:
+                await self._client.nodes_manager.initialize()
+            nodes = [self._client.get_node_from_key(channel) for channel in channels]
+            return [Host(str(node.host), int(node.port)) for node in nodes if node is not None]
+        if self._sentinel is not None:
+            host, port = await self._sentinel.discover_master(self._location.master)
+            return [Host(str(host), int(port))] * len(channels)
+        return [self._location.hosts[0]] * len(channels)
+
+    def connection(self, host: Host) -> Any:
+        """A connection of its own, that is not taken up again behind our back."""
+        options = _options(self._location) | {"retry": Retry(ExponentialWithJitterBackoff(), 0), "protocol": 2}
+        pool: Any = Redis(host=host.host, port=host.port, db=self._location.db, **options).connection_pool
+        return pool.make_connection()
+
+
+def _client(location: RedisLocation) -> tuple[Client, Sentinel | None]:
+    options = _options(location)
+    options["retry"] = Retry(ExponentialWithJitterBackoff(base=0.05, cap=0.5), ATTEMPTS)
+    if location.topology == "cluster":
+        nodes = [ClusterNode(host, port) for host, port in location.hosts]
+        return RedisCluster(startup_nodes=nodes, require_full_coverage=False, **options), None
+    if location.topology == "sentinel":
+        # The sentinels' password is their own; most have none.
+        asking = {name: value for name, value in options.items() if name not in ("username", "password")}
+        sentinel = Sentinel(  # type: ignore[no-untyped-call]
+            list(location.hosts), sentinel_kwargs=asking | {"password": location.sentinel_password}, **options
+        )
+        return sentinel.master_for(location.master, db=location.db), sentinel
+    host, port = location.hosts[0]
+    return Redis(host=host, port=port, db=location.db, **options), None
+
+
+def _options(location: RedisLocation) -> dict[str, Any]:
+    options: dict[str, Any] = {
+        "username": location.username,
+        "password": location.password,
+        "socket_connect_timeout": location.connect_timeout,
+        "socket_timeout": location.timeout,
+        "client_name": location.client_name,
+    }
+    if location.tls:
+        options |= {
+            "ssl": True,
+            "ssl_ca_certs": location.ca,
+            "ssl_certfile": location.certificate,
+            "ssl_keyfile": location.key,
+        }
+    return options
+
+
+@asynccontextmanager
+async def _failures(purpose: str) -> AsyncIterator[None]:
+    """Whatever Redis says no with, as our refusal."""
+    try:
+        yield
+    except FAILURES as error:
+        raise StoreUnavailable(_explanation(error, purpose)) from error
+
+
+def _explanation(error: BaseException, purpose: str) -> str:
+    match error:
+        case redis.exceptions.OutOfMemoryError():
+            return "the store is out of memory and refuses writes (maxmemory); nothing was written"
+        case redis.exceptions.ReadOnlyError():
+            return "the store is a read-only replica; nothing was written"
+        case redis.exceptions.AuthenticationError() | redis.exceptions.NoPermissionError():
+            return f"the store refuses our credentials: {error}"
+        case redis.exceptions.ResponseError():
+            return f"the store refused to {purpose}: {error}"
+    if purpose == "write":
+        return f"the store does not answer, and it is not known whether it has the write; the same may be sent again: {error}"
+    return f"the store does not answer: {error}"
+
+
+def _refuse_conflict(answer: Sequence[Any]) -> None:
+    if answer[0] != 1:
+        raise Conflict(Version(answer[1].decode(), int(answer[2])))
+
+
+def _version(epoch: bytes | None, revision: bytes, change_id: bytes, deleted: bytes | None) -> Version | None:
+    if epoch is None:
+        return None
+    return NO_VERSION if deleted else Version(epoch.decode(), int(revision), change_id.decode())
+
+
+def _spelled(version: Version) -> tuple[str, int]:
+    return version.epoch, version.revision
+
+
+def _new_epoch() -> str:
+    return secrets.token_hex(6)
+
+
+def _time(updated: bytes) -> datetime:
+    return datetime.fromtimestamp(float(updated), UTC)
+
+
+def _score(value: float) -> str:
+    return f"{value:.17g}"
+
+
+def _key_bytes(entry: Any) -> bytes:
+    return encode_key(entry.key)
