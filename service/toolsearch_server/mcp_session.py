@@ -40,7 +40,7 @@ WALK_RESTARTS = 3
 LISTEN_SECONDS = 5.0
 """How long a subscription is waited for before the first listing; it may come later."""
 RELISTEN_SECONDS = 5.0
-"""A subscription that lived shorter than this is not opened again at once."""
+"""When two subscriptions ended within this time, the next is not opened at once."""
 SILENCE_SECONDS = 300.0
 """An HTTP stream that said nothing for so long is opened again: it may be half open."""
 LEGACY_STREAM_SECONDS = 2.0
@@ -256,8 +256,8 @@ class _Connection:
     async def _listen(self, client: Client) -> None:
         """Keep a subscription open. A server that refuses the first one cannot notify, which is its right."""
         wanted = {f"{kind}_list_changed": True for kind in self._spec.kinds}
+        last_ended = float("-inf")
         while True:
-            began = time.monotonic()
             try:
                 async with client.listen(**wanted) as subscription:  # type: ignore[arg-type]  # mypy takes any key for the URIs
                     # There is no replay: what changed before is only seen by listing again.
@@ -272,8 +272,9 @@ class _Connection:
                     raise
                 self._subscribed.set()
                 return
-            if time.monotonic() - began < RELISTEN_SECONDS:
+            if time.monotonic() - last_ended < RELISTEN_SECONDS:
                 await anyio.sleep(RELISTEN_SECONDS)
+            last_ended = time.monotonic()
 
     async def _look_again(self) -> None:
         """The SDK does not tell when an older server's stream is open: what changed before that went unnoticed."""

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import random
 import secrets
 import time
@@ -64,7 +63,7 @@ class WatchSettings:
     first_retry_seconds: float = 0.5
     last_retry_seconds: float = 60.0
     limits: Limits = DEFAULT_LIMITS
-    watch_limits: WatchLimits = WatchLimits()
+    watch_limits: WatchLimits = field(default_factory=WatchLimits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +195,8 @@ class _Follower:
         self._leases = leases
         self._settings = settings
         self._log = log.bind(server=spec.name, tenant=spec.tenant, catalog=spec.catalog)
+        self._held_until = 0.0
+        self._lease_unknown = False
         self._hinted = asyncio.Event()
         self._session: Session | None = None
         self._state: State = "connecting"
@@ -231,7 +232,7 @@ class _Follower:
     async def remove(self) -> None:
         """The server is not configured any more."""
         delays = _Delays(self._settings)
-        while not await self._write(self._plan(plan_sync, offered=())):
+        while not await self._write(self._plan(plan_sync, offered=())):  # noqa: ASYNC110 tries again
             await asyncio.sleep(delays.next())
 
     @property
@@ -240,33 +241,36 @@ class _Follower:
 
     async def _wait_for_lease(self, leases: Leases) -> None:
         self._state = "waiting for lease"
-        while not await self._acquire(leases):
+        while not await self._acquire(leases):  # noqa: ASYNC110 tries again
             await asyncio.sleep(_jittered(self._settings.lease_seconds / 3))
 
     async def _renew(self, leases: Leases) -> None:
         """Ends with _LeaseLost when the lease is another's, or may be because it could not be renewed in time."""
-        held_until = time.monotonic() + self._settings.lease_seconds
         while True:
             await asyncio.sleep(self._settings.lease_seconds / 3)
-            began = time.monotonic()
+            held_until = self._held_until
             try:
-                async with asyncio.timeout_at(asyncio.get_running_loop().time() + max(0.0, held_until - began)):
-                    renewed = await leases.acquire(self._lease, self._settings.owner, self._settings.lease_seconds)
-            except Exception as error:
-                self._log.warning("lease not renewed", error=shorten(repr(error)))
-                if time.monotonic() >= held_until:
-                    raise _LeaseLost from error
+                async with asyncio.timeout(max(0.0, held_until - time.monotonic())):
+                    renewed = await self._acquire(leases)
+            except TimeoutError:
+                renewed = False
+            if not renewed and time.monotonic() < held_until and self._lease_unknown:
                 continue
             if not renewed:
                 raise _LeaseLost
-            held_until = began + self._settings.lease_seconds
 
     async def _acquire(self, leases: Leases) -> bool:
+        began = time.monotonic()
+        self._lease_unknown = False
         try:
-            return await leases.acquire(self._lease, self._settings.owner, self._settings.lease_seconds)
+            acquired = await leases.acquire(self._lease, self._settings.owner, self._settings.lease_seconds)
         except Exception as error:  # whatever keeps them is away
             self._log.warning("lease not acquired", error=shorten(repr(error)))
+            self._lease_unknown = True
             return False
+        if acquired:
+            self._held_until = began + self._settings.lease_seconds
+        return acquired
 
     async def _release(self, leases: Leases) -> None:
         try:
@@ -279,6 +283,8 @@ class _Follower:
         delays = _Delays(self._settings)
         while True:
             self._hinted.clear()
+            if self._state == "waiting for lease":
+                self._state = "connecting"
             try:
                 async with connected(self.spec, self._settings.watch_limits, self._settings.limits) as session:
                     self._session = session
@@ -397,19 +403,21 @@ async def follow_file(watcher: Watcher, path: Path, environment: Mapping[str, st
             try:
                 config = parse(await asyncio.to_thread(path.read_text, encoding="utf-8"), environment)
             except (OSError, McpConfigError, UnicodeDecodeError) as error:
-                log.error(
-                    "mcp servers not configured, what was followed before is followed on", path=str(path), error=str(error)
-                )  # noqa: TRY400
+                _log_refused(path, error)
             else:
                 log.info("mcp servers configured", path=str(path), servers=len(config.servers), notes=config.notes)
                 watcher.configure(config)
         await asyncio.sleep(poll_seconds)
 
 
+def _log_refused(path: Path, error: Exception) -> None:
+    log.error("mcp servers not configured, what was followed before is followed on", path=str(path), error=str(error))
+
+
 def _stamp(path: Path) -> tuple[int, ...] | None:
     """Of what the path leads to: a Kubernetes Secret is replaced by turning a link."""
     try:
-        found = os.stat(path)
+        found = path.stat()
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size, found.st_ino, found.st_dev

@@ -134,8 +134,8 @@ async def serve_stdio() -> None:
         async with stdio_server() as (read, write):
             await server.run(read, write, server.create_initialization_options())
         group.cancel_scope.cancel()
-    while given.misbehave == "stubborn":
-        await anyio.sleep(1)
+    if given.misbehave == "stubborn":
+        await anyio.sleep_forever()
 
 
 async def serve_mcpserver() -> None:
@@ -162,7 +162,8 @@ async def serve_mcpserver() -> None:
 async def serve_http() -> None:
     app: ASGIApp = lowlevel().streamable_http_app()
     listener = socket.create_server(("127.0.0.1", 0))
-    print(listener.getsockname()[1], flush=True)
+    sys.stdout.write(f"{listener.getsockname()[1]}\n")
+    sys.stdout.flush()
     config = uvicorn.Config(refusing_2026(app) if given.legacy else app, log_level="critical", lifespan="on")
     async with anyio.create_task_group() as group:
         group.start_soon(on_changes, announce)
@@ -217,7 +218,7 @@ def serve_2025_06_18() -> None:
 
 def main() -> None:
     Path(f"{given.file}.pid").write_text(str(os.getpid()))
-    print("noise on stderr " * 10_000, file=sys.stderr)
+    sys.stderr.write("noise " * 100_000)
     if given.misbehave == "stubborn":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if given.http:
