@@ -1,7 +1,7 @@
 """What the client takes and returns: plain, frozen values."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -66,7 +66,7 @@ class Version:
 
     epoch: str
     revision: int
-    stale_seconds: float = 0.0
+    stale_seconds: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
