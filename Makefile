@@ -9,7 +9,7 @@ PYTEST ?= $(BIN)/pytest
 export UV
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format proto lock bench quality clean
+.PHONY: help setup redis run test check format proto lock bench quality clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,7 +30,14 @@ $(READY): requirements.lock pyproject.toml clients/python/pyproject.toml | $(UV)
 run: $(READY) ## start the service on 127.0.0.1:50051, with a sample catalog if there is none
 	@$(BIN)/toolsearch-server serve --sample --log-format console
 
-test: check ## all checks and tests
+redis: ## install redis-server where it is missing, for tests (Debian and Ubuntu)
+	@command -v redis-server >/dev/null || { \
+		command -v apt-get >/dev/null || { echo "the tests need redis-server 6.2 or newer on PATH"; exit 1; }; \
+		as_root=; [ "$$(id -u)" = 0 ] || as_root=sudo; \
+		$$as_root apt-get update -qq && \
+		RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive $$as_root apt-get install -qq -y --no-install-recommends redis-server >/dev/null; }
+
+test: check redis ## all checks and tests
 	$(PYTEST)
 
 check: $(READY) ## formatting, lint, types, contract, committed stubs

@@ -1,7 +1,9 @@
-"""toolsearch-server: flags and environment → Config → serve."""
+"""toolsearch-server: flags and environment → Config → serve or watch."""
 
 import asyncio
 import sys
+from collections.abc import Coroutine
+from typing import Any
 
 import structlog
 
@@ -13,19 +15,29 @@ def main() -> None:
     settings = config.from_process()
     telemetry.configure_logging(level=settings.log_level, format=settings.log_format)
     try:
-        _run(settings)
+        code = _run(_work(settings))
     except (StoreOpenError, server.StartError) as error:
         structlog.get_logger().error("cannot start", error=str(error))
         sys.exit(1)
+    sys.exit(code)
 
 
-def _run(settings: config.Config) -> None:
+def _work(settings: config.Config | config.WatchConfig) -> Coroutine[Any, Any, int | None]:
+    if isinstance(settings, config.Config):
+        return server.serve(settings)
+    try:
+        from toolsearch_server.watch import watch
+    except ImportError as error:
+        raise server.StartError(f"install toolsearch-server[mcp] to follow MCP servers ({error})") from error
+    return watch(settings)
+
+
+def _run(work: Coroutine[Any, Any, int | None]) -> int | None:
     try:
         import uvloop
     except ImportError:  # not on every platform
-        asyncio.run(server.serve(settings))
-    else:
-        uvloop.run(server.serve(settings))
+        return asyncio.run(work)
+    return uvloop.run(work)
 
 
 if __name__ == "__main__":

@@ -5,14 +5,16 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import NoReturn
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from toolsearch_server.entry import check_name
 from toolsearch_server.errors import ServiceError, shorten
 from toolsearch_server.limits import DEFAULT_LIMITS, MIB, Limits
-from toolsearch_server.schema import Json
 from toolsearch_server.store import CatalogKey
+
+Json = Any
+"""What json.loads returns."""
 
 KINDS = ("tools", "prompts", "resources")
 HTTP_TYPES = ("http", "streamable-http")

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import shutil
 import signal
 import sys
@@ -29,7 +30,7 @@ from toolsearch_server.rpc.calls import service_handler
 from toolsearch_server.rpc.requests import DEFAULT_CATALOG
 from toolsearch_server.sample import load_sample
 from toolsearch_server.store import CatalogKey
-from toolsearch_server.store.location import Location, RedisLocation
+from toolsearch_server.store.opening import open_store
 from toolsearch_server.store.redis import RedisStore
 from toolsearch_server.store.sqlite import SqliteStore
 from toolsearch_server.vectors import Embedder, static_embedder
@@ -79,6 +80,8 @@ class Server:
                 self._background(Follower(store, catalogs).run())
             await self._open_port(catalogs)
             await self._open_http()
+            if self._config.mcp_config is not None:
+                self._background(_follow_servers(self._config.mcp_config, store, catalogs, self._limits))
             if isinstance(store, RedisStore):
                 self._background(self._await_store(store, catalogs))
             else:
@@ -178,10 +181,17 @@ class Server:
         await self._cleanup.aclose()
 
 
-async def open_store(location: Location, limits: Limits) -> SqliteStore | RedisStore:
-    if isinstance(location, RedisLocation):
-        return RedisStore(location, limits)
-    return await SqliteStore.open(location.path, limits)
+def _follow_servers(
+    path: Path, store: SqliteStore | RedisStore, catalogs: Catalogs, limits: Limits
+) -> Coroutine[object, object, None]:
+    if not path.is_file():
+        raise StartError(f"--mcp-config {path}: there is no such file")
+    try:
+        from toolsearch_server.mcp_watcher import WatchSettings
+        from toolsearch_server.watch import follow_servers
+    except ImportError as error:
+        raise StartError(f"--mcp-config: install toolsearch-server[mcp] to follow MCP servers ({error})") from error
+    return follow_servers(store, catalogs, WatchSettings(limits=limits), path, os.environ)
 
 
 def _embedder(setting: str) -> Embedder | None:

@@ -4,8 +4,8 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-
 from history import Proxy, Traffic, check_convergence, names_on, running_replicas, wait_until_ready
+
 from redis_process import RedisProcess, running_redis
 from support import running_server, tool, wait_for
 from toolsearch import Client, Unavailable
@@ -117,24 +117,24 @@ def test_a_network_that_swallows_bytes_is_noticed_and_left_behind(redis: RedisPr
 
 
 def test_a_subscriber_so_slow_that_redis_drops_it_catches_up() -> None:
-    with running_redis("--client-output-buffer-limit", "pubsub 64kb 64kb 1") as redis:
-        with running_replicas(redis.url, 2) as (processes, addresses):
-            fill(addresses[0])
-            wait_until_ready(addresses[1])
-            wait_for(lambda: "2\r\n" in redis.command("PUBSUB", "NUMSUB", *channels(redis)), what="two subscribers")
-            processes[1].process.send_signal(signal.SIGSTOP)
-            with Client(addresses[0]) as client:
-                # What the sockets' own buffers hold comes on top of the limit.
-                def dropped() -> bool:
-                    client.sync_server("big", [tool(f"t_{number}", "thing " + "x" * 3_000) for number in range(10)])
-                    client.sync_server("big", [tool("t_1", "thing")])
-                    return "1\r\n" in redis.command("PUBSUB", "NUMSUB", *channels(redis))
+    slow = ("--client-output-buffer-limit", "pubsub 64kb 64kb 1")
+    with running_redis(*slow) as redis, running_replicas(redis.url, 2) as (processes, addresses):
+        fill(addresses[0])
+        wait_until_ready(addresses[1])
+        wait_for(lambda: "2\r\n" in redis.command("PUBSUB", "NUMSUB", *channels(redis)), what="two subscribers")
+        processes[1].process.send_signal(signal.SIGSTOP)
+        with Client(addresses[0]) as client:
+            # What the sockets' own buffers hold comes on top of the limit.
+            def dropped() -> bool:
+                client.sync_server("big", [tool(f"t_{number}", "thing " + "x" * 3_000) for number in range(10)])
+                client.sync_server("big", [tool("t_1", "thing")])
+                return "1\r\n" in redis.command("PUBSUB", "NUMSUB", *channels(redis))
 
-                wait_for(dropped, seconds=90, what="a subscriber that was dropped")
-                client.sync_server("late", [tool("late", "thing")])
-            processes[1].process.send_signal(signal.SIGCONT)
-            wait_for(lambda: "late.late" in names_on(addresses[1]), what="the change after the drop")
-            assert names_on(addresses[0]) == names_on(addresses[1])
+            wait_for(dropped, seconds=90, what="a subscriber that was dropped")
+            client.sync_server("late", [tool("late", "thing")])
+        processes[1].process.send_signal(signal.SIGCONT)
+        wait_for(lambda: "late.late" in names_on(addresses[1]), what="the change after the drop")
+        assert names_on(addresses[0]) == names_on(addresses[1])
 
 
 def channels(redis: RedisProcess) -> list[str]:
@@ -181,7 +181,7 @@ def test_a_store_that_is_out_of_memory_refuses_writes_in_clear_words_and_keeps_w
     with running_replicas(redis.url, 1) as (_, addresses), Client(addresses[0]) as client:
         version = client.sync_server("s", [tool("a", "thing")]).version
         redis.command("CONFIG", "SET", "maxmemory", "1")
-        with pytest.raises(Unavailable, match="out of memory.*nothing was written"):
+        with pytest.raises(Unavailable, match=r"out of memory.*nothing was written"):
             client.sync_server("s", [tool("b", "thing")])
         assert client.search("thing").version == version
         redis.command("CONFIG", "SET", "maxmemory", "0")

@@ -1,6 +1,7 @@
 """Whatever happens to announcements, every replica ends with what the store has."""
 
 import asyncio
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -120,12 +121,10 @@ async def test_lost_repeated_late_and_broken_announcements_leave_every_replica_e
         feed.hear(Subscribed(CATALOG))
         truth = await sqlite.snapshot(CATALOG)
         async with asyncio.timeout(10):
-            while not _is_at(reader, truth):
+            while not _is_at(reader, truth):  # noqa: ASYNC110 what is waited for has no event
                 await asyncio.sleep(0.001)
-        assert all(
-            first.epoch != second.epoch or first.revision <= second.revision
-            for first, second in zip(seen, seen[1:], strict=False)
-        )
+        for first, second in itertools.pairwise(seen):
+            assert first.epoch != second.epoch or first.revision <= second.revision
     finally:
         running.cancel()
         await asyncio.wait([running])

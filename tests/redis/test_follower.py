@@ -3,9 +3,9 @@
 import asyncio
 
 import pytest
+from replicas import eventually, replica
 
 from redis_process import RedisCluster, RedisProcess
-from replicas import eventually, replica
 from support import CATALOG, things_found, write_tools
 from toolsearch_server.bm25 import Bm25Index
 from toolsearch_server.catalogs import Catalogs, SnapshotNeeded
@@ -244,6 +244,7 @@ async def test_a_history_that_redis_lost_the_end_of_becomes_another_epoch(redis_
         await write_tools(ours.catalogs, "lost")
         await theirs.follows()
         for key, dump in dumps.items():
+            assert dump is not None
             await ours.store._client.restore(key, 0, dump, replace=True)
         writer = Catalogs(theirs.store, limits=DEFAULT_LIMITS, idle_seconds=1)
         other, _ = await write_tools(writer, "other")

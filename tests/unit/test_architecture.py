@@ -44,9 +44,23 @@ ALLOWED = {
     "store": {"store", "backoff", "changes", "entry", "errors", "limits"},
     "catalogs": {"catalog", "vectors", "store", "changes", "errors", "limits"},
     "follower": {"catalogs", "store", "changes", "backoff", "errors"},
+    "mcp_hints": set(),
+    "mcp_listing": {"mcp_config", "entry", "errors", "limits"},
     "mcp_config": {"store", "entry", "errors", "limits"},
-    "mcp_session": {"mcp_config", "entry", "errors", "limits"},
-    "mcp_watcher": {"mcp_config", "mcp_session", "store", "changes", "entry", "errors", "limits", "backoff"},
+    "mcp_session": {"mcp_config", "mcp_listing", "entry", "errors", "limits"},
+    "mcp_follower": {"mcp_config", "mcp_listing", "mcp_session", "store", "changes", "errors", "limits"},
+    "mcp_watcher": {
+        "mcp_follower",
+        "mcp_config",
+        "mcp_listing",
+        "mcp_session",
+        "store",
+        "changes",
+        "entry",
+        "errors",
+        "limits",
+        "backoff",
+    },
     "sample": {"catalogs", "store", "changes", "entry", "limits"},
     "auth": {"entry", "limits"},
     "rpc": {
@@ -88,7 +102,7 @@ ONLY_IN = {
     "uvloop": {"__main__"},
 }
 
-SEES_EVERYTHING = {"server", "__main__", "__init__"}
+SEES_EVERYTHING = {"server", "watch", "__main__", "__init__"}
 
 
 def _module(path: Path) -> str:

@@ -28,13 +28,13 @@ async def test_a_write_is_searchable_at_its_revision(catalogs: Catalogs) -> None
 async def test_an_unknown_catalog_is_not_found_and_not_remembered(catalogs: Catalogs) -> None:
     with pytest.raises(CatalogNotFound):
         await catalogs.get(CATALOG)
-    assert catalogs.loaded == []
+    assert list(catalogs.loaded) == []
 
 
 async def test_a_refused_first_write_leaves_no_catalog(catalogs: Catalogs) -> None:
     with pytest.raises(CatalogFull):
         await write_tools(catalogs, "a", "b", limits=Limits(entries_per_catalog=1))
-    assert catalogs.loaded == []
+    assert list(catalogs.loaded) == []
     with pytest.raises(CatalogNotFound):
         await catalogs.get(CATALOG)
 
@@ -124,9 +124,9 @@ async def test_an_idle_catalog_is_evicted_and_comes_back_on_the_next_search(stor
     version, _ = await write_tools(catalogs, "a")
     await things_found(catalogs, version.revision)
     catalogs.evict_idle()
-    assert catalogs.loaded == []
+    assert list(catalogs.loaded) == []
     assert await things_found(catalogs, 1) == ["s.a"]
-    assert catalogs.loaded == [CATALOG]
+    assert list(catalogs.loaded) == [CATALOG]
 
 
 async def test_a_write_after_an_eviction_builds_on_what_was_there(store: SqliteStore) -> None:

@@ -2,12 +2,14 @@ from pathlib import Path
 
 import pytest
 
-from toolsearch_server.config import Address, Config, parse
-from toolsearch_server.store.location import SqliteLocation
+from toolsearch_server.config import Address, Config, WatchConfig, parse
+from toolsearch_server.store.location import RedisLocation, SqliteLocation
 
 
 def settings(*arguments: str, **environment: str) -> Config:
-    return parse(["serve", *arguments], environment)
+    parsed = parse(["serve", *arguments], environment)
+    assert isinstance(parsed, Config)
+    return parsed
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *arguments: str, **environment: str) -> str:
@@ -79,8 +81,8 @@ def test_listening_beyond_this_machine_without_credentials_is_refused_with_an_ex
         (("--listen", "127.0.0.1"), "HOST:PORT"),
         (("--listen", "127.0.0.1:99999"), "--listen"),
         (("--listen", "127.0.0.1:x"), "--listen"),
-        (("--store", "mysql://x"), "sqlite:PATH or memory:"),
-        (("--store", "sqlite:"), "sqlite:PATH or memory:"),
+        (("--store", "mysql://x"), "expected sqlite:PATH, memory:, redis://"),
+        (("--store", "sqlite:"), "expected sqlite:PATH, memory:, redis://"),
         (("--log-level", "loud"), "debug, info, warning, error"),
         (("--drain-delay", "-1"), "number of seconds"),
         (("--drain-delay", "soon"), "number of seconds"),
@@ -101,3 +103,22 @@ def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     for word in ("examples:", "TOOLSEARCH_LISTEN", "SIGTERM", "exit codes", "--sample"):
         assert word in text
+
+
+def test_a_redis_password_is_taken_from_the_environment() -> None:
+    found = settings("--store", "redis://h", TOOLSEARCH_REDIS_PASSWORD="p").store
+    assert isinstance(found, RedisLocation) and found.password == "p"
+
+
+def test_watch_needs_a_file_and_a_store_that_it_may_share(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, complaint in (
+        ([], "--config is required"),
+        (["--config", "f", "--json", "--store", "redis://h"], "--json goes with --once"),
+        (["--config", "f"], "serve --mcp-config"),
+    ):
+        with pytest.raises(SystemExit):
+            parse(["watch", *arguments], {})
+        assert complaint in capsys.readouterr().err
+    found = parse(["watch", "--once", "--stale-after", "5"], {"TOOLSEARCH_MCP_CONFIG": "f"})
+    assert isinstance(found, WatchConfig)
+    assert (found.mcp_config, found.stale_after, found.forget_after) == (Path("f"), 5.0, None)

@@ -34,10 +34,10 @@ async def test_a_watched_catalog_is_not_evicted(store: SqliteStore) -> None:
     events = catalogs.watch(CATALOG, None, "")
     await anext(events)
     catalogs.evict_idle()
-    assert catalogs.loaded == [CATALOG]
+    assert list(catalogs.loaded) == [CATALOG]
     await events.aclose()  # type: ignore[attr-defined]
     catalogs.evict_idle()
-    assert catalogs.loaded == []
+    assert list(catalogs.loaded) == []
 
 
 async def test_a_watcher_goes_on_when_its_catalog_is_read_again(store: SqliteStore) -> None:

@@ -33,7 +33,7 @@ def test_a_command_is_a_subprocess_with_defaults() -> None:
 
 
 @pytest.mark.parametrize("given_type", [{}, {"type": "http"}, {"type": "streamable-http"}])
-def test_a_url_is_streamable_http(given_type: dict[str, str]) -> None:
+def test_a_url_is_streamable_http(given_type: dict[str, Any]) -> None:
     spec = only(url="https://example.com/mcp", headers={"Authorization": " Bearer x "}, **given_type)
     assert spec.transport == HttpTransport("https://example.com/mcp", {"Authorization": "Bearer x"})
 

@@ -92,7 +92,7 @@ async def entries(catalogs: Catalogs, key: CatalogKey = KEY) -> list[Entry]:
 
 async def until_entries(catalogs: Catalogs, condition: Callable[[list[Entry]], bool], key: CatalogKey = KEY) -> None:
     async with asyncio.timeout(20):
-        while not condition(await entries(catalogs, key)):
+        while not condition(await entries(catalogs, key)):  # noqa: ASYNC110 another process makes it true
             await asyncio.sleep(0.01)
 
 

@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 import secrets
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from importlib import resources
@@ -36,6 +36,7 @@ from toolsearch_server.store.records import (
     encode_key,
 )
 from toolsearch_server.store.redis_feed import RedisFeed
+from toolsearch_server.store.redis_hints import listen
 from toolsearch_server.store.redis_keys import Keys
 
 ATTEMPTS = 2
@@ -59,7 +60,8 @@ class RedisStore:
         self._publish = "SPUBLISH" if location.topology == "cluster" else "PUBLISH"
         self._keys = Keys(location.prefix)
         self._scripts = {name: _Script(name) for name in _SCRIPTS}
-        self.feed = RedisFeed(self._keys, _Nodes(self._client, self._sentinel, location))
+        self._nodes = _Nodes(self._client, self._sentinel, location)
+        self.feed = RedisFeed(self._keys, self._nodes)
 
     async def close(self) -> None:
         await self._client.aclose()
@@ -180,6 +182,10 @@ class RedisStore:
 
     async def release(self, name: str, owner: str) -> None:
         await self._run("release", [self._keys.lease(name)], [owner], "write")
+
+    async def listen_for_hints(self, hear: Callable[[bytes], None]) -> None:
+        """What anybody publishes on the channel for hints, until cancelled."""
+        await listen(self._nodes, self._keys.hints, hear)
 
     async def _run(self, name: str, keys: list[str], arguments: Sequence[Any], purpose: str) -> Any:
         script = self._scripts[name]

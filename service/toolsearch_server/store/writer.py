@@ -1,0 +1,43 @@
+"""Writing to catalogs without searching them: entries are kept, indexes are not."""
+
+import asyncio
+from collections.abc import Callable
+
+from toolsearch_server.changes import NO_ENTRIES, NO_VERSION, Entries, Outcome, Version
+from toolsearch_server.errors import RevisionMismatch, WriteContention
+from toolsearch_server.store import CatalogKey, Conflict, Store
+from toolsearch_server.store.catch_up import catch_up
+
+WRITE_ATTEMPTS = 8
+
+
+class StoreWriter:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: dict[CatalogKey, Entries] = {}
+        self._locks: dict[CatalogKey, asyncio.Lock] = {}
+
+    async def write(
+        self, key: CatalogKey, plan: Callable[[Entries], Outcome], *, expected_revision: int | None = None
+    ) -> tuple[Version, Outcome]:
+        """Plan a change on the newest entries and commit it; again if another writer was faster."""
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            for _ in range(WRITE_ATTEMPTS):
+                current = await self._newest(key)
+                if expected_revision is not None and expected_revision != current.version.revision:
+                    raise RevisionMismatch(expected=expected_revision, actual=current.version.revision)
+                outcome = await asyncio.to_thread(plan, current)
+                if not outcome.change and current.version != NO_VERSION:
+                    return current.version, outcome
+                try:
+                    version = await self._store.commit(key, current.version, outcome.change)
+                except Conflict:
+                    continue
+                self._known[key] = await asyncio.to_thread(current.after, outcome.change, version)
+                return version, outcome
+        raise WriteContention(f"other writers changed the catalog {WRITE_ATTEMPTS} times while this one tried")
+
+    async def _newest(self, key: CatalogKey) -> Entries:
+        caught = await catch_up(self._store, key, self._known.get(key, NO_ENTRIES))
+        self._known[key] = NO_ENTRIES if caught is None else caught.entries
+        return self._known[key]
