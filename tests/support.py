@@ -109,9 +109,15 @@ async def until(condition: Callable[[], Any], *, seconds: float = 10.0) -> None:
 class ServerProcess:
     """A real toolsearch-server, its log read line by line."""
 
-    def __init__(self, arguments: Sequence[str], environment: Mapping[str, str] | None = None, cwd: Path | None = None) -> None:
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        command: str = "serve",
+    ) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "toolsearch_server", "serve", *arguments],
+            [sys.executable, "-m", "toolsearch_server", command, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -4,8 +4,8 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from history import Proxy, Traffic, check_convergence, names_on, running_replicas, wait_until_ready
 
+from faults.history import Proxy, Traffic, check_convergence, names_on, running_replicas, wait_until_ready
 from redis_process import RedisProcess, running_redis
 from support import running_server, tool, wait_for
 from toolsearch import Client, Unavailable

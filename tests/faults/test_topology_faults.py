@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from history import Traffic, check_convergence, running_replicas, wait_until_ready
 
+from faults.history import Traffic, check_convergence, running_replicas, wait_until_ready
 from redis_process import RedisProcess, free_port, running_cluster, running_redis
 from support import tool, wait_for
 from toolsearch import Client

@@ -3,8 +3,8 @@
 import asyncio
 
 import pytest
-from replicas import eventually, replica
 
+from following.replicas import eventually, replica
 from redis_process import RedisCluster, RedisProcess
 from support import CATALOG, things_found, write_tools
 from toolsearch_server.bm25 import Bm25Index
