@@ -291,3 +291,13 @@ async def test_names_cannot_pass_for_others(url: str) -> None:
             assert [record.name for record in await ours.store.records(key.tenant) if record.name == key.catalog] == [
                 key.catalog
             ]
+
+
+async def test_a_cluster_too_old_for_sharded_announcements_is_followed_by_plain_ones(redis_cluster: RedisCluster) -> None:
+    async with replica(redis_cluster.url) as ours, replica(redis_cluster.url) as theirs:
+        for each in (ours, theirs):
+            each.store._nodes._sharded = False  # as if it had answered redis_version:6.2
+        await write_tools(ours.catalogs, "a")
+        await theirs.follows()
+        await write_tools(ours.catalogs, "b")
+        await eventually(lambda: theirs.names() == ["s.a", "s.b"])

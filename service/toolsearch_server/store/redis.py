@@ -6,6 +6,7 @@ Per catalog there are three keys in one slot: `meta` (epoch, revision, id of the
 
 import asyncio
 import hashlib
+import re
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -57,7 +58,6 @@ class RedisStore:
         self._location = location
         self._limits = limits
         self._client, self._sentinel = _client(location)
-        self._publish = "SPUBLISH" if location.topology == "cluster" else "PUBLISH"
         self._keys = Keys(location.prefix)
         self._scripts = {name: _Script(name) for name in _SCRIPTS}
         self._nodes = _Nodes(self._client, self._sentinel, location)
@@ -126,7 +126,7 @@ class RedisStore:
                 *_spelled(version),
                 version.id,
                 new_epoch,
-                *self._announcing(key, encode_announcement(Version(new_epoch, 0), None)),
+                *await self._announcing(key, encode_announcement(Version(new_epoch, 0), None)),
             ],
             "read",
         )
@@ -140,7 +140,12 @@ class RedisStore:
             async with _failures("write"):
                 await self._client.zadd(self._keys.catalogs(key.tenant), {key.catalog: now.timestamp()})
         version = Version(expected.epoch or _new_epoch(), expected.revision + 1, secrets.token_hex(8))
-        arguments = await asyncio.to_thread(self._commit_arguments, key, expected, version, now, change)
+        record = await asyncio.to_thread(encode_change, version, now, change)
+        announced = record if len(record) <= self._limits.announced_bytes else None
+        arguments: list[Any] = [*_spelled(expected), *_spelled(version), version.id, now.timestamp()]
+        arguments += (self._limits.log_changes, self._limits.log_bytes, record)
+        arguments += await self._announcing(key, encode_announcement(version, announced))
+        arguments += await asyncio.to_thread(_written, change)
         # Shielded: a caller that goes away must not leave the outcome of a begun write unknown to the catalog.
         answer = await asyncio.shield(
             asyncio.create_task(
@@ -150,28 +155,17 @@ class RedisStore:
         _refuse_conflict(answer)
         return version
 
-    def _commit_arguments(
-        self, key: CatalogKey, expected: Version, version: Version, now: datetime, change: Change
-    ) -> list[Any]:
-        record = encode_change(version, now, change)
-        announced = record if len(record) <= self._limits.announced_bytes else None
-        arguments: list[Any] = [*_spelled(expected), *_spelled(version), version.id, now.timestamp()]
-        arguments += (self._limits.log_changes, self._limits.log_bytes, record)
-        arguments += self._announcing(key, encode_announcement(version, announced))
-        arguments += [len(change.deletes), *map(encode_key, change.deletes)]
-        for entry in change.upserts:
-            arguments += (encode_key(entry.key), encode_entry(entry))
-        return arguments
-
-    def _announcing(self, key: CatalogKey, announcement: bytes) -> tuple[str, str, bytes]:
+    async def _announcing(self, key: CatalogKey, announcement: bytes) -> tuple[str, str, bytes]:
         """The command that a script is to announce with."""
-        return self._publish, self._keys.channel(key), announcement
+        async with _failures("ask"):
+            sharded = await self._nodes.are_sharded()
+        return "SPUBLISH" if sharded else "PUBLISH", self._keys.channel(key), announcement
 
     async def delete(self, key: CatalogKey, expected: Version) -> None:
         answer = await self._run(
             "delete",
             [self._keys.meta(key), self._keys.entries(key), self._keys.log(key)],
-            [*_spelled(expected), DELETION_SECONDS, *self._announcing(key, encode_deletion(expected))],
+            [*_spelled(expected), DELETION_SECONDS, *await self._announcing(key, encode_deletion(expected))],
             "write",
         )
         _refuse_conflict(answer)
@@ -212,7 +206,19 @@ class _Nodes:
         self._client = client
         self._sentinel = sentinel
         self._location = location
-        self.sharded = location.topology == "cluster"
+        self._sharded = None if location.topology == "cluster" else False
+
+    async def are_sharded(self) -> bool:
+        """Whether each node of a Cluster announces its own slots only, as they can from Redis 7 on; asked once."""
+        if self._sharded is None:
+            probe = self.connection((await self.locate(["any"], afresh=False))[0])
+            try:
+                await probe.connect()
+                await probe.send_command("INFO", "server")
+                self._sharded = not re.search(rb"redis_version:[0-6]\.", await probe.read_response(disable_decoding=True))
+            finally:
+                await probe.disconnect(nowait=True)
+        return self._sharded
 
     async def locate(self, channels: Sequence[str], *, afresh: bool) -> list[Host]:
         if isinstance(self._client, RedisCluster):
@@ -290,6 +296,14 @@ def _explanation(error: BaseException, purpose: str) -> str:
     if purpose == "write":
         return f"the store does not answer, and it is not known whether it has the write; the same may be sent again: {error}"
     return f"the store does not answer: {error}"
+
+
+def _written(change: Change) -> list[Any]:
+    """What a change does to the hash of entries."""
+    arguments: list[Any] = [len(change.deletes), *map(encode_key, change.deletes)]
+    for entry in change.upserts:
+        arguments += (encode_key(entry.key), encode_entry(entry))
+    return arguments
 
 
 def _refuse_conflict(answer: Sequence[Any]) -> None:

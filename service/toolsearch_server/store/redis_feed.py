@@ -37,7 +37,9 @@ Hear = Callable[[News], None]
 
 
 class Nodes(Protocol):
-    sharded: bool
+    async def are_sharded(self) -> bool:
+        """Whether a node announces only what it holds itself."""
+        ...
 
     async def locate(self, channels: Sequence[str], *, afresh: bool) -> list[Host]:
         """Where each channel is announced; `afresh`: what was known of that is wrong."""
@@ -84,6 +86,7 @@ class RedisFeed:
                 await asyncio.sleep(backoff(self._failures, first=FIRST_RETRY_SECONDS, last=LAST_RETRY_SECONDS))
             keys = list(self._homeless)
             try:
+                sharded = await self._nodes.are_sharded()
                 hosts = await self._nodes.locate([self._keys.channel(key) for key in keys], afresh=self._failures > 0)
             except FAILURES as error:
                 self._failures += 1
@@ -95,7 +98,9 @@ class RedisFeed:
                 self._homeless.discard(key)
                 line = self._lines.get(host)
                 if line is None:
-                    line = self._lines[host] = _Line(self._keys, self._nodes, host, self._hear_line)
+                    line = self._lines[host] = _Line(
+                        self._keys, self._nodes.connection(host), host, self._hear_line, sharded=sharded
+                    )
                     lines.create_task(self._keep(line))
                 line.join(key)
 
@@ -129,15 +134,15 @@ class RedisFeed:
 class _Line:
     """One connection and what is subscribed on it. Lives until something goes wrong."""
 
-    def __init__(self, keys: Keys, nodes: Nodes, host: Host, hear: Hear) -> None:
+    def __init__(self, keys: Keys, connection: Any, host: Host, hear: Hear, *, sharded: bool) -> None:
         self.host = host
         self.keys: set[CatalogKey] = set()
         self.heard = time.monotonic()
         self._names = keys
-        self._connection = nodes.connection(host)
-        self._sharded = nodes.sharded
-        self._verb = "SSUBSCRIBE" if nodes.sharded else "SUBSCRIBE"
-        self._unverb = "SUNSUBSCRIBE" if nodes.sharded else "UNSUBSCRIBE"
+        self._connection = connection
+        self._sharded = sharded
+        self._verb = "SSUBSCRIBE" if sharded else "SUBSCRIBE"
+        self._unverb = "SUNSUBSCRIBE" if sharded else "UNSUBSCRIBE"
         self._hear = hear
         self._by_channel: dict[bytes, CatalogKey] = {}
         self._leaving: Counter[bytes] = Counter()
