@@ -55,6 +55,7 @@ class Follower:
             for inbox in self._inboxes.values():
                 if inbox.task is not None:
                     inbox.task.cancel()
+                    inbox.task, inbox.look = None, True
 
     def opened(self, key: CatalogKey) -> None:
         """What was written between the reading of the catalog and now was announced to nobody: look."""

@@ -14,6 +14,7 @@ from typing import Literal, Protocol
 
 import structlog
 
+from toolsearch_server.backoff import backoff
 from toolsearch_server.changes import Entries, Outcome, Version, plan_apply, plan_sync
 from toolsearch_server.errors import ServiceError, shorten
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
@@ -83,7 +84,7 @@ class _LeaseLost(Exception):
     pass
 
 
-class Follower:
+class ServerFollower:
     """Follows one server."""
 
     def __init__(self, spec: ServerSpec, writer: Writer, leases: Leases | None, settings: WatchSettings) -> None:
@@ -270,19 +271,18 @@ class Follower:
 
 
 class _Delays:
-    """Between attempts: twice as long each time, up to a limit, with jitter."""
+    """Between attempts."""
 
     def __init__(self, settings: WatchSettings) -> None:
         self._settings = settings
-        self.reset()
+        self._failures = 0
 
     def reset(self) -> None:
-        self._seconds = self._settings.first_retry_seconds
+        self._failures = 0
 
     def next(self) -> float:
-        seconds = self._seconds
-        self._seconds = min(seconds * 2, self._settings.last_retry_seconds)
-        return _jittered(seconds)
+        self._failures += 1
+        return backoff(self._failures, first=self._settings.first_retry_seconds, last=self._settings.last_retry_seconds)
 
 
 def _jittered(seconds: float) -> float:

@@ -10,7 +10,7 @@ import structlog
 
 from toolsearch_server.changes import plan_sync
 from toolsearch_server.mcp_config import McpConfig, McpConfigError, ServerSpec, parse
-from toolsearch_server.mcp_follower import STALE_TAG, Follower, Leases, ServerStatus, WatchSettings, Writer
+from toolsearch_server.mcp_follower import STALE_TAG, Leases, ServerFollower, ServerStatus, WatchSettings, Writer
 from toolsearch_server.mcp_session import connected, describe
 from toolsearch_server.store import CatalogKey
 
@@ -39,7 +39,7 @@ class Watcher:
         self._writer = writer
         self._leases = leases
         self._settings = settings
-        self._followers: dict[tuple[CatalogKey, str], tuple[Follower, asyncio.Task[None]]] = {}
+        self._followers: dict[tuple[CatalogKey, str], tuple[ServerFollower, asyncio.Task[None]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         # One at a time for each server: a subprocess is gone, or entries are removed, before the next one begins.
         self._turns: dict[tuple[CatalogKey, str], asyncio.Lock] = {}
@@ -67,7 +67,7 @@ class Watcher:
                 self._begin(identity, follower.remove)
         for identity, spec in wanted.items():
             if identity not in self._followers:
-                follower = Follower(spec, self._writer, self._leases, self._settings)
+                follower = ServerFollower(spec, self._writer, self._leases, self._settings)
                 self._followers[identity] = (follower, self._begin(identity, follower.run))
 
     def hint(self, tenant: str, catalog: str, server: str) -> None:

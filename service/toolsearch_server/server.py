@@ -6,7 +6,8 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 
 import grpc
@@ -38,6 +39,8 @@ from toolsearch_server.vectors import Embedder, static_embedder
 log = structlog.get_logger()
 
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 0.1, 5.0
+
+Work = Callable[[], Coroutine[object, object, None]]
 
 SERVICES = (search_service.SERVICE.full_name, catalog_service.SERVICE.full_name)
 
@@ -75,15 +78,15 @@ class Server:
                 embedder=await asyncio.to_thread(_embedder, self._config.embeddings),
             )
             self._catalogs = catalogs
-            self._background(catalogs.run_evictions())
+            self._background(catalogs.run_evictions)
             if isinstance(store, RedisStore):
-                self._background(Follower(store, catalogs).run())
+                self._background(Follower(store, catalogs).run)
             await self._open_port(catalogs)
             await self._open_http()
             if self._config.mcp_config is not None:
                 self._background(_follow_servers(self._config.mcp_config, store, catalogs, self._limits))
             if isinstance(store, RedisStore):
-                self._background(self._await_store(store, catalogs))
+                self._background(partial(self._await_store, store, catalogs))
             else:
                 await self._become_ready(catalogs)
         except BaseException:
@@ -159,8 +162,8 @@ class Server:
 
         self._cleanup.push_async_callback(stop)
 
-    def _background(self, work: Coroutine[object, object, None]) -> None:
-        task = asyncio.create_task(work)
+    def _background(self, work: Work) -> None:
+        task = asyncio.create_task(_kept_running(work))
 
         async def stop() -> None:
             task.cancel()
@@ -181,9 +184,7 @@ class Server:
         await self._cleanup.aclose()
 
 
-def _follow_servers(
-    path: Path, store: SqliteStore | RedisStore, catalogs: Catalogs, limits: Limits
-) -> Coroutine[object, object, None]:
+def _follow_servers(path: Path, store: SqliteStore | RedisStore, catalogs: Catalogs, limits: Limits) -> Work:
     if not path.is_file():
         raise StartError(f"--mcp-config {path}: there is no such file")
     try:
@@ -191,7 +192,19 @@ def _follow_servers(
         from toolsearch_server.watch import follow_servers
     except ImportError as error:
         raise StartError(f"--mcp-config: install toolsearch-server[mcp] to follow MCP servers ({error})") from error
-    return follow_servers(store, catalogs, WatchSettings(limits=limits), path, os.environ)
+    return partial(follow_servers, store, catalogs, WatchSettings(limits=limits), path, os.environ)
+
+
+async def _kept_running(work: Work) -> None:
+    """A defect in what goes on in the background must be seen, and must not end it for good."""
+    failures = 0
+    while True:
+        try:
+            return await work()
+        except Exception:
+            failures += 1
+            log.exception("background work failed, beginning again")
+            await asyncio.sleep(backoff(failures, first=FIRST_RETRY_SECONDS, last=LAST_RETRY_SECONDS))
 
 
 def _embedder(setting: str) -> Embedder | None:

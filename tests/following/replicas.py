@@ -1,7 +1,6 @@
 """Replicas in this process: catalogs with a follower, over a real Redis."""
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -20,10 +19,11 @@ NEVER = 1e6
 
 
 class Replica:
-    def __init__(self, store: RedisStore, catalogs: Catalogs, follower: Follower) -> None:
+    def __init__(self, store: RedisStore, catalogs: Catalogs, follower: Follower, running: asyncio.Task[None]) -> None:
         self.store = store
         self.catalogs = catalogs
         self.follower = follower
+        self.running = running
 
     def names(self, key: CatalogKey = CATALOG) -> list[str]:
         """What is searchable in a loaded catalog."""
@@ -45,11 +45,10 @@ async def replica(url: str, *, poll_seconds: float = NEVER, limits: Limits = DEF
     follower = Follower(store, catalogs, poll_seconds=poll_seconds)
     running = asyncio.create_task(follower.run())
     try:
-        yield Replica(store, catalogs, follower)
+        yield Replica(store, catalogs, follower, running)
     finally:
         running.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await running
+        await asyncio.wait([running])
         await store.close()
 
 

@@ -12,7 +12,7 @@ from toolsearch_server.catalogs import Catalogs, SnapshotNeeded
 from toolsearch_server.changes import Version
 from toolsearch_server.errors import CatalogNotFound, RevisionMismatch
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
-from toolsearch_server.store import Announced, CatalogKey
+from toolsearch_server.store import Announced, CatalogKey, News
 from toolsearch_server.store.redis_keys import Keys
 
 
@@ -301,3 +301,23 @@ async def test_a_cluster_too_old_for_sharded_announcements_is_followed_by_plain_
         await theirs.follows()
         await write_tools(ours.catalogs, "b")
         await eventually(lambda: theirs.names() == ["s.a", "s.b"])
+
+
+async def test_following_that_ended_with_a_defect_can_be_begun_again(redis_server: RedisProcess) -> None:
+    async with replica(redis_server.url) as ours, replica(redis_server.url) as theirs:
+        await write_tools(ours.catalogs, "a")
+        await theirs.follows()
+        hear = theirs.follower._hear
+
+        def broken(_: News) -> None:
+            theirs.follower._hear = hear  # type: ignore[method-assign]
+            raise ZeroDivisionError
+
+        theirs.store.feed._hear = broken
+        await write_tools(ours.catalogs, "b")
+        await eventually(theirs.running.done)
+        assert isinstance(theirs.running.exception(), ExceptionGroup)
+        again = asyncio.create_task(theirs.follower.run())
+        await eventually(lambda: theirs.names() == ["s.a", "s.b"])
+        again.cancel()
+        await asyncio.wait([again])

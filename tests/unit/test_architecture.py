@@ -48,7 +48,7 @@ ALLOWED = {
     "mcp_listing": {"mcp_config", "entry", "errors", "limits"},
     "mcp_config": {"store", "entry", "errors", "limits"},
     "mcp_session": {"mcp_config", "mcp_listing", "entry", "errors", "limits"},
-    "mcp_follower": {"mcp_config", "mcp_listing", "mcp_session", "store", "changes", "errors", "limits"},
+    "mcp_follower": {"backoff", "mcp_config", "mcp_listing", "mcp_session", "store", "changes", "errors", "limits"},
     "mcp_watcher": {
         "mcp_follower",
         "mcp_config",

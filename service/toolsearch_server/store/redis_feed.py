@@ -73,6 +73,10 @@ class RedisFeed:
 
     async def run(self, hear: Hear) -> None:
         self._hear = hear
+        # From the beginning: of an earlier run that failed nothing is left.
+        self._lines.clear()
+        self._homeless = set(self._wanted)
+        self._stir.set()
         async with asyncio.TaskGroup() as lines:
             while True:
                 await self._stir.wait()
@@ -115,10 +119,10 @@ class RedisFeed:
         finally:
             if self._lines.get(line.host) is line:
                 del self._lines[line.host]
-            for key in line.keys:
-                self._hear(Unsubscribed(key, line.heard))
             self._homeless |= line.keys & self._wanted
             self._stir.set()
+            for key in line.keys:
+                self._hear(Unsubscribed(key, line.heard))
 
     def _hear_line(self, news: News) -> None:
         if isinstance(news, Subscribed):
