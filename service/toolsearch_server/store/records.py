@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from toolsearch.v1 import change_pb2
 from toolsearch_server.changes import Change, Version
 from toolsearch_server.entry import Draft, Entry, EntryKey, Kind, make_entry
-from toolsearch_server.store import Announced, CatalogKey, Disturbed, News
+from toolsearch_server.store import Announced, CatalogKey, Disturbed
 
 
 def encode_entry(entry: Entry) -> bytes:
@@ -59,7 +59,7 @@ def encode_deletion(version: Version) -> bytes:
     return change_pb2.Announcement(epoch=version.epoch, revision=version.revision, deleted=True).SerializeToString()
 
 
-def decode_announcement(key: CatalogKey, data: bytes) -> News:
+def decode_announcement(key: CatalogKey, data: bytes) -> Announced | Disturbed:
     """What an announcement says. One that cannot be read, or contradicts itself, says that something happened."""
     try:
         message = change_pb2.Announcement.FromString(data)
