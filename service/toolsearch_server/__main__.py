@@ -1,4 +1,4 @@
-"""toolsearch-server: flags and environment → Config → serve or watch."""
+"""toolsearch-server: flags and environment → Config → serve, watch or keys."""
 
 import asyncio
 import sys
@@ -7,12 +7,14 @@ from typing import Any
 
 import structlog
 
-from toolsearch_server import config, server, telemetry
+from toolsearch_server import config, keys_command, server, telemetry
 from toolsearch_server.store import StoreOpenError
 
 
 def main() -> None:
     settings = config.from_process()
+    if isinstance(settings, config.KeysConfig):
+        sys.exit(keys_command.run(settings))
     telemetry.configure_logging(level=settings.log_level, format=settings.log_format)
     try:
         code = _run(_work(settings))

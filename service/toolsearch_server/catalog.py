@@ -10,8 +10,9 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import structlog
 
@@ -26,6 +27,7 @@ from toolsearch_server.names import NameIndex, looks_like_pattern
 from toolsearch_server.query import Indexes, Query, Strategy
 from toolsearch_server.ranking import Ranking
 from toolsearch_server.selection import NO_FILTER, Filter, Selection, required_facets
+from toolsearch_server.turns import Lane, Share
 from toolsearch_server.vectors import Embedder, VectorIndex
 
 RECENT_CHANGES = 256
@@ -36,6 +38,10 @@ SEARCH_OFF_LOOP_PHRASINGS = 2
 SEARCH_OFF_LOOP_LIMIT = 20
 SEARCH_OFF_LOOP_CHARACTERS = 2_000
 """From these on a search may take long enough to be worth a thread."""
+CATALOG_BYTES = 500_000
+ENTRY_BYTES = 6_000
+BYTES_PER_DEFINITION_BYTE = 6
+"""What a catalog takes in memory, as measured on real ones; docs/operations.md has the figures."""
 
 log = structlog.get_logger()
 
@@ -89,6 +95,12 @@ class View:
     @property
     def version(self) -> Version:
         return self.entries.version
+
+    @property
+    def bytes(self) -> int:
+        """Estimate of its memory, within a factor of two for catalogs of ordinary tools."""
+        vectors = 0 if self.vectors is None else self.vectors.bytes
+        return CATALOG_BYTES + ENTRY_BYTES * len(self.documents) + BYTES_PER_DEFINITION_BYTE * self.entries.bytes + vectors
 
     @functools.cached_property
     def indexes(self) -> Indexes:
@@ -151,13 +163,19 @@ class ChangedNames:
         return cls(version, tuple(entry.name for entry in change.upserts), change.gone_names)
 
 
+class Applied(Protocol):
+    def __call__(self, changes: Sequence[Change], seconds: float) -> None:
+        """These changes, known for so long, are searchable now."""
+        ...
+
+
 class Catalog:
     """A loaded catalog: its newest entries, its view, and the task that moves the view on.
 
-    `receive` and everything else but building views runs on the event loop.
+    `receive` and everything else but building views runs on the event loop. `share` is its tenant's.
     """
 
-    def __init__(self, view: View, *, limits: Limits) -> None:
+    def __init__(self, view: View, *, limits: Limits, share: Share, applied: Applied) -> None:
         self.entries = view.entries
         self.view = view
         self.write_lock = asyncio.Lock()
@@ -167,13 +185,13 @@ class Catalog:
         self.followed = True
         self.complete_at = time.monotonic()
         self._limits = limits
+        self._share = share
+        self._applied = applied
         self._pending: dict[EntryKey, Entry | None] = {}
+        self._pending_changes: list[Change] = []
+        self._pending_since = 0.0
         self._applier: asyncio.Task[None] | None = None
         self._progress = asyncio.Event()
-
-    @classmethod
-    async def load(cls, entries: Entries, *, limits: Limits, embedder: Embedder | None) -> "Catalog":
-        return cls(await asyncio.to_thread(View.of, entries, embedder), limits=limits)
 
     @property
     def busy(self) -> bool:
@@ -184,6 +202,11 @@ class Catalog:
     def staleness(self) -> float | None:
         """Seconds since it was last known that nothing is missing; None: nothing is."""
         return None if self.followed else max(0.0, time.monotonic() - self.complete_at)
+
+    @property
+    def lag(self) -> int:
+        """Changes that are known and not searchable yet."""
+        return max(0, self.entries.version.revision - self.view.version.revision)
 
     def confirm(self, *, followed: bool) -> None:
         """Nothing is missing now, and nothing will be missed if it is `followed`."""
@@ -203,6 +226,8 @@ class Catalog:
             self._pending.update(dict.fromkeys(change.deletes))
             self._pending.update((entry.key, entry) for entry in change.upserts)
             self.recent.append(ChangedNames.of(change, version))
+            self._pending_since = self._pending_since or time.perf_counter()
+            self._pending_changes.append(change)
         if self._applier is None:
             self._applier = asyncio.create_task(self._apply())
         self.wake()
@@ -222,8 +247,10 @@ class Catalog:
         try:
             while self.view.version != self.entries.version and not self.closed:
                 pending, self._pending = self._pending, {}
+                changes, self._pending_changes = self._pending_changes, []
+                since, self._pending_since = self._pending_since, 0.0
                 try:
-                    self.view = await asyncio.to_thread(build, self.view, pending, self.entries)
+                    self.view = await self._share.in_thread(Lane.INDEX, partial(build, self.view, pending, self.entries))
                 except Exception:
                     log.exception("indexing failed, building the index anew", revision=self.entries.version.revision)
                     build = _rebuilt_view
@@ -231,6 +258,7 @@ class Catalog:
                     delay = min(2 * delay, LAST_RETRY_SECONDS)
                     continue
                 build, delay = _next_view, FIRST_RETRY_SECONDS
+                self._applied(changes, time.perf_counter() - since)
                 self.wake()
         finally:
             self._applier = None
@@ -260,15 +288,16 @@ class Catalog:
             raise RevisionNotReached(wanted=revision, actual=self.view.version.revision) from None
         return self.view
 
-    @staticmethod
-    async def read(view: View, work: Callable[[], Result]) -> Result:
+    async def read(self, view: View, work: Callable[[], Result]) -> Result:
         """What `work` finds out about a view, in a thread if the view is large."""
-        return work() if len(view.slots) < SEARCH_OFF_LOOP_ENTRIES else await asyncio.to_thread(work)
+        return await self._share.on_loop(work) if len(view.slots) < SEARCH_OFF_LOOP_ENTRIES else await self.read_slowly(work)
+
+    async def read_slowly(self, work: Callable[[], Result]) -> Result:
+        return await self._share.in_thread(Lane.READ, work)
 
     async def search(self, view: View, query: Query) -> Ranking:
-        if _is_quick(view, query):
-            return view.search(query, self._limits)
-        return await asyncio.to_thread(view.search, query, self._limits)
+        work = partial(view.search, query, self._limits)
+        return await self._share.on_loop(work) if _is_quick(view, query) else await self.read_slowly(work)
 
     def changes_since(self, revision: int) -> list[ChangedNames] | None:
         """The changes after `revision`; None if they are not all remembered."""

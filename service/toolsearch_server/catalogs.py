@@ -1,10 +1,12 @@
-"""All catalogs: (tenant, catalog) → Catalog. Loaded on demand, evicted when idle, written through the store."""
+"""All catalogs: (tenant, catalog) → Catalog. Loaded on demand, written through the store, evicted when idle or too many."""
 
 import asyncio
 import time
+from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol
 
 import structlog
@@ -20,8 +22,12 @@ from toolsearch_server.errors import (
     WriteContention,
 )
 from toolsearch_server.limits import Limits
+from toolsearch_server.metrics import CatalogFigures, Metrics
+from toolsearch_server.quotas import Quotas
 from toolsearch_server.store import Announced, CatalogKey, CatalogRecord, Conflict, Store
 from toolsearch_server.store.catch_up import after_all, catch_up
+from toolsearch_server.tracing import NoTracer, Tracer
+from toolsearch_server.turns import Lane, Processor
 from toolsearch_server.vectors import Embedder
 
 WRITE_ATTEMPTS = 8
@@ -55,18 +61,36 @@ class _Loaded:
     last_used: float
     watchers: int = 0
     lost: bool = False
+    counted_bytes: int = 0
     past_epochs: set[str] = field(default_factory=set)
 
 
 class Catalogs:
-    def __init__(self, store: Store, *, limits: Limits, idle_seconds: float, embedder: Embedder | None = None) -> None:
+    """`_loaded` is in the order of use, the least recently used first."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        limits: Limits,
+        idle_seconds: float,
+        embedder: Embedder | None = None,
+        processor: Processor | None = None,
+        metrics: Metrics | None = None,
+        tracer: Tracer | None = None,
+    ) -> None:
         self.observer: Observer | None = None
+        self.processor = processor or Processor()
         self._store = store
         self._limits = limits
         self._idle_seconds = idle_seconds
         self._embedder = embedder
-        self._loaded: dict[CatalogKey, _Loaded] = {}
+        self._metrics = metrics or Metrics(version="", tenant_labels=0)
+        self._tracer = tracer or NoTracer()
+        self._quotas = Quotas(store, limits)
+        self._loaded: OrderedDict[CatalogKey, _Loaded] = OrderedDict()
         self._loading: dict[CatalogKey, asyncio.Task[_Loaded | None]] = {}
+        self._bytes = 0
         self._stopping = False
 
     @property
@@ -133,6 +157,23 @@ class Catalogs:
     async def records(self, tenant: str) -> list[CatalogRecord]:
         return await self._store.records(tenant)
 
+    async def tenants(self) -> list[str]:
+        return await self._store.tenants()
+
+    def figures(self) -> CatalogFigures:
+        """Of what is in memory now."""
+        loaded = [each.catalog for each in self._loaded.values()]
+        staleness = [catalog.staleness for catalog in loaded if catalog.staleness is not None]
+        return CatalogFigures(
+            catalogs=len(loaded),
+            entries=sum(len(catalog.entries.by_key) for catalog in loaded),
+            index_bytes=self._bytes,
+            index_bytes_allowed=self._limits.index_bytes,
+            stale=len(staleness),
+            stalest_seconds=max(staleness, default=0.0),
+            revision_lag=max((catalog.lag for catalog in loaded), default=0),
+        )
+
     async def write(self, key: CatalogKey, plan: Planner, *, expected_revision: int | None) -> tuple[Version, Outcome]:
         """Plan a change on the newest entries and commit it; again if another writer was faster."""
         # Shielded: once it has begun, a write is followed to its end even if the caller goes away.
@@ -163,16 +204,20 @@ class Catalogs:
             if await self._refresh(key, loaded):
                 return None
             raise RevisionMismatch(expected=expected_revision, actual=current.version.revision)
-        outcome = await asyncio.to_thread(plan, current)
+        outcome = await self.processor.in_thread(key.tenant, Lane.WRITE, partial(plan, current))
         if not outcome.change and current.version != NO_VERSION:
             return None if await self._refresh(key, loaded) else (current.version, outcome)
+        change = replace(outcome.change, trace_parent=self._tracer.current())
+        await self._quotas.check(key, current.size, change.size, new=current.version == NO_VERSION)
         try:
-            version = await self._store.commit(key, current.version, outcome.change)
+            with self._tracer.span("commit"):
+                version = await self._store.commit(key, current.version, change)
         except Conflict as conflict:
             log.info("write conflict, reading again", catalog=key.catalog, actual=conflict.actual.revision)
             await self._refresh(key, loaded)
             return None
-        await self._take_in_own(key, loaded, current, outcome.change, version)
+        self._quotas.note(key, change.size)
+        await self._take_in_own(key, loaded, current, change, version)
         return version, outcome
 
     async def _take_in_own(self, key: CatalogKey, loaded: _Loaded, current: Entries, change: Change, version: Version) -> None:
@@ -207,6 +252,7 @@ class Catalogs:
                     await self._refresh(key, loaded)
                     if not loaded.lost:
                         continue
+                self._quotas.note(key, None)
                 self._drop(key, loaded)
                 return
         raise WriteContention(f"other writers changed the catalog {WRITE_ATTEMPTS} times while this one tried to delete it")
@@ -257,11 +303,13 @@ class Catalogs:
 
     async def _replace(self, key: CatalogKey, loaded: _Loaded, entries: Entries) -> None:
         """Put a catalog that was read anew in the place of one, without a moment in which there is none."""
-        catalog = await Catalog.load(entries, limits=self._limits, embedder=self._embedder)
+        view = await self.processor.in_thread(key.tenant, Lane.INDEX, partial(View.of, entries, self._embedder))
         if not self._is_current(key, loaded):
             return
+        catalog = self._catalog(key, view)
         catalog.followed = loaded.catalog.followed
-        self._loaded[key] = _Loaded(catalog, loaded.last_used)
+        self._loaded[key] = _Loaded(catalog, loaded.last_used, counted_bytes=loaded.counted_bytes)
+        self._count(key)
         loaded.catalog.close()
         if self.observer is not None:
             self.observer.doubt(key)
@@ -339,22 +387,49 @@ class Catalogs:
         oldest_kept = time.monotonic() - self._idle_seconds
         for key, loaded in list(self._loaded.items()):
             if loaded.last_used < oldest_kept and not loaded.watchers and not loaded.catalog.busy:
-                self._drop(key, loaded)
-                log.info("idle catalog evicted", tenant=key.tenant, catalog=key.catalog)
+                self._evict(key, loaded, "idle")
+
+    def _evict(self, key: CatalogKey, loaded: _Loaded, cause: str) -> None:
+        self._drop(key, loaded)
+        self._metrics.evicted(cause)
+        log.debug("catalog evicted", tenant=key.tenant, catalog=key.catalog, cause=cause)
+
+    def _count(self, key: CatalogKey) -> None:
+        """Take note of how much memory a catalog takes now, and make room if all of them together take too much."""
+        loaded = self._loaded.get(key)
+        if loaded is None:
+            return
+        size = loaded.catalog.view.bytes
+        self._bytes += size - loaded.counted_bytes
+        loaded.counted_bytes = size
+        if self._bytes <= self._limits.index_bytes:
+            return
+        for other, candidate in list(self._loaded.items()):
+            if other != key and not candidate.watchers and not candidate.catalog.busy:
+                self._evict(other, candidate, "memory")
+                if self._bytes <= self._limits.index_bytes:
+                    return
+        log.warning("catalogs in use take more memory than they may", bytes=self._bytes, allowed=self._limits.index_bytes)
 
     async def _get(self, key: CatalogKey) -> _Loaded:
         loaded = self._loaded.get(key) or await self._load(key)
         if loaded is None or loaded.catalog.entries.version == NO_VERSION:
             raise CatalogNotFound(key.catalog)
-        loaded.last_used = time.monotonic()
+        self._used(key, loaded)
         return loaded
+
+    def _used(self, key: CatalogKey, loaded: _Loaded) -> None:
+        loaded.last_used = time.monotonic()
+        if self._is_current(key, loaded):
+            self._loaded.move_to_end(key)
 
     async def _get_or_new(self, key: CatalogKey) -> _Loaded:
         """For a write: a catalog that does not exist is made in memory first, and dropped again if the write fails."""
         loaded = self._loaded.get(key) or await self._load(key)
         if loaded is None:
-            loaded = self._keep(key, await Catalog.load(NO_ENTRIES, limits=self._limits, embedder=self._embedder))
-        loaded.last_used = time.monotonic()
+            view = await self.processor.in_thread(key.tenant, Lane.WRITE, partial(View.of, NO_ENTRIES, self._embedder))
+            loaded = self._keep(key, view)
+        self._used(key, loaded)
         return loaded
 
     async def _load(self, key: CatalogKey) -> _Loaded | None:
@@ -366,31 +441,49 @@ class Catalogs:
         return await asyncio.shield(task)
 
     async def _read(self, key: CatalogKey) -> _Loaded | None:
-        started = time.perf_counter()
-        entries = await self._store.snapshot(key)
-        if entries is None:
-            return self._loaded.get(key)
-        catalog = await Catalog.load(entries, limits=self._limits, embedder=self._embedder)
-        loaded = self._keep(key, catalog)
-        seconds = round(time.perf_counter() - started, 3)
-        log.debug("catalog loaded", catalog=key.catalog, entries=len(entries.by_key), seconds=seconds)
+        async with self.processor.turn(key.tenant, Lane.LOAD):
+            started = time.perf_counter()
+            try:
+                with self._tracer.span("load"):
+                    entries = await self._store.snapshot(key)
+                    if entries is None:
+                        return self._loaded.get(key)
+                    view = await self.processor.now(partial(View.of, entries, self._embedder))
+            except Exception:
+                self._metrics.load_failed()
+                raise
+            loaded = self._keep(key, view)
+            seconds = time.perf_counter() - started
+        self._metrics.loaded(seconds)
+        log.debug("catalog loaded", catalog=key.catalog, entries=len(entries.by_key), seconds=round(seconds, 3))
         return loaded
 
-    def _keep(self, key: CatalogKey, catalog: Catalog) -> _Loaded:
+    def _keep(self, key: CatalogKey, view: View) -> _Loaded:
         """There is only ever one object for a key: a first write may have made one while the store was read."""
         loaded = self._loaded.get(key)
         if loaded is None:
-            loaded = self._loaded[key] = _Loaded(catalog, time.monotonic())
+            loaded = self._loaded[key] = _Loaded(self._catalog(key, view), time.monotonic())
             if self.observer is not None:
-                catalog.followed = False
+                loaded.catalog.followed = False
                 self.observer.opened(key)
+            self._count(key)
         return loaded
+
+    def _catalog(self, key: CatalogKey, view: View) -> Catalog:
+        return Catalog(view, limits=self._limits, share=self.processor.of(key.tenant), applied=partial(self._applied, key))
+
+    def _applied(self, key: CatalogKey, changes: Sequence[Change], seconds: float) -> None:
+        self._metrics.applied(seconds)
+        for change in changes:
+            self._tracer.spent("apply", change.trace_parent, seconds, {"toolsearch.catalog": key.catalog})
+        self._count(key)
 
     def _drop(self, key: CatalogKey, loaded: _Loaded | None = None) -> None:
         """Forget a catalog, or only if it is this one. Who waits for it or watches it is told to look again."""
         current = self._loaded.get(key)
         if current is not None and loaded in (None, current):
             del self._loaded[key]
+            self._bytes -= current.counted_bytes
             current.catalog.close()
             if self.observer is not None:
                 self.observer.closed(key)

@@ -24,15 +24,29 @@ NO_VERSION = Version("", 0)
 
 
 @dataclass(frozen=True, slots=True)
+class Size:
+    """Of a catalog: its entries, and the bytes of their definitions."""
+
+    entries: int
+    bytes: int
+
+
+NO_SIZE = Size(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """What one write does: entries to put in place of those with the same key, and keys to delete.
 
     `gone_names` are the canonical names that mean nothing any more: of deleted entries, and old names of renamed ones.
+    `size` is the catalog's after a planned change; `trace_parent` leads back to the write.
     """
 
     upserts: tuple[Entry, ...] = ()
     deletes: tuple[EntryKey, ...] = ()
     gone_names: tuple[str, ...] = ()
+    size: Size = field(default=NO_SIZE, compare=False)
+    trace_parent: str = field(default="", compare=False)
 
     def __bool__(self) -> bool:
         return bool(self.upserts or self.deletes)
@@ -64,6 +78,12 @@ class Entries:
     by_name: Mapping[str, Entry]
     by_alias: Mapping[str, Entry]
     groups: NameGroups
+    bytes: int = 0
+    """Of all definitions."""
+
+    @property
+    def size(self) -> Size:
+        return Size(len(self.by_key), self.bytes)
 
     @classmethod
     def of(cls, version: Version, entries: Iterable[Entry]) -> "Entries":
@@ -86,7 +106,8 @@ class Entries:
             removed=[(entry.key, entry.draft.namespace, entry.name) for entry in outdated],
             added=[(entry.key, entry.draft.namespace, entry.name) for entry in change.upserts],
         )
-        return Entries(version, by_key, by_name, by_alias, groups)
+        grown = sum(entry.bytes for entry in change.upserts) - sum(entry.bytes for entry in outdated)
+        return Entries(version, by_key, by_name, by_alias, groups, self.bytes + grown)
 
 
 NO_ENTRIES = Entries(NO_VERSION, {}, {}, {}, naming.NO_GROUPS)
@@ -169,8 +190,10 @@ def _plan(current: Entries, drafts: Sequence[Draft], gone: tuple[EntryKey, ...],
         upserts.append(make_entry(drafts_by_key.get(key) or known[key].draft, name=given.name, alias=given.alias))
     names_after = {entry.name for entry in upserts}
     had = dict.fromkeys(known[key].name for key in (*gone, *touched) if key in known)
+    outdated = sum(known[key].bytes for key in (*gone, *touched) if key in known)
+    size = Size(entries, current.bytes - outdated + sum(entry.bytes for entry in upserts))
     return Outcome(
-        change=Change(tuple(upserts), gone, tuple(name for name in had if name not in names_after)),
+        change=Change(tuple(upserts), gone, tuple(name for name in had if name not in names_after), size),
         added=tuple(entry.name for entry in upserts if entry.key not in known),
         updated=tuple(entry.name for entry in upserts if entry.key in known),
         deleted=tuple(known[key].name for key in gone),

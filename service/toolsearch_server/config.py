@@ -5,11 +5,16 @@ import ipaddress
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from textwrap import wrap
 from typing import NamedTuple, NoReturn
 from urllib.parse import urlsplit
 
+from toolsearch_server.auth import ROLES, Role, TokenSettings
+from toolsearch_server.entry import check_name
+from toolsearch_server.errors import ServiceError
+from toolsearch_server.limits import DEFAULT_LIMITS, Limits
 from toolsearch_server.store.location import SHOWN, Location, LocationError, SqliteLocation, parse_location
 
 DEFAULT_LISTEN = "127.0.0.1:50051"
@@ -23,7 +28,8 @@ SERVE_DESCRIPTION = """\
 Start the service. It answers toolsearch.v1.ToolSearchService and CatalogService over gRPC, with health and reflection.
 
 Without credentials it serves this machine only: anybody who can connect may read and write every tenant's catalogs, and says
-which tenant with the metadata key x-toolsearch-tenant ("default" if absent).
+which tenant with the metadata key x-toolsearch-tenant ("default" if absent). With --keys or --jwt-issuer every call needs
+"authorization: Bearer ...", and the tenant is the credential's. Files of keys and certificates are read again when they change.
 
 SIGTERM drains: health turns NOT_SERVING, after --drain-delay seconds no new calls are taken, and calls that are under way have
 --drain-grace seconds to finish. SIGINT (Ctrl-C) skips the delay.
@@ -37,9 +43,11 @@ examples:
 
   toolsearch-server serve --store redis://redis:6379        one of several replicas
   toolsearch-server serve --mcp-config ~/.config/mcp.json   follow MCP servers too, for one machine
+  toolsearch-server serve --listen 0.0.0.0:50051 --keys keys.json --tls-certificate tls.crt --tls-key tls.key
 
 A password for Redis is taken from $TOOLSEARCH_REDIS_PASSWORD ($TOOLSEARCH_REDIS_USERNAME, $TOOLSEARCH_REDIS_SENTINEL_PASSWORD).
 Options of a Redis URL: prefix, client_name, connect_timeout, timeout (seconds), and for rediss:// ca, certificate, key (files).
+Limits, for --limit NAME=VALUE: {limits}.
 
 exit codes: 0 stopped as asked, 1 could not start or failed, 2 wrong usage
 """
@@ -62,6 +70,24 @@ exit codes: 0 stopped as asked, 1 could not start, or a server failed with --onc
 """
 
 
+KEYS_DESCRIPTION = """\
+API keys, in a file that knows only their hashes: what toolsearch-server serve --keys reads, again whenever it changes.
+"""
+
+KEYS_EPILOG = """\
+examples:
+  toolsearch-server keys create --file keys.json --tenant acme --role writer --expires 90d --note "nightly sync"
+  toolsearch-server keys rotate --file keys.json ID --overlap 24h     a new key; the old one is good for another day
+  toolsearch-server keys revoke --file keys.json ID
+  toolsearch-server keys list --file keys.json
+
+A key is printed once, alone on standard output. Readers search, list, describe and watch; writers also change catalogs;
+administrators also list tenants and act for any of them.
+
+exit codes: 0 done, 1 not done, 2 wrong usage
+"""
+
+
 class Address(NamedTuple):
     host: str
     port: int
@@ -78,6 +104,28 @@ class Address(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TlsFiles:
+    """`client_ca`: callers need a certificate that it signed."""
+
+    certificate: Path
+    key: Path
+    client_ca: Path | None = None
+
+    @property
+    def all(self) -> tuple[Path, ...]:
+        return (self.certificate, self.key, *(() if self.client_ca is None else (self.client_ca,)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observing:
+    """Where what happens is told, beside the log."""
+
+    audit_log: Path | None = None
+    otlp: str | None = None
+    log_queries: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     listen: Address
     store: Location
@@ -90,6 +138,15 @@ class Config:
     idle_seconds: float = 3600.0
     embeddings: str = "auto"
     mcp_config: Path | None = None
+    keys: Path | None = None
+    tokens: TokenSettings | None = None
+    tls: TlsFiles | None = None
+    limits: Limits = DEFAULT_LIMITS
+    observing: Observing = Observing()
+
+    @property
+    def has_credentials(self) -> bool:
+        return self.keys is not None or self.tokens is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,27 +161,55 @@ class WatchConfig:
     forget_after: float | None = None
     log_level: str = "info"
     log_format: str = "json"
+    http: Address | None = None
+    limits: Limits = DEFAULT_LIMITS
+    observing: Observing = Observing()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeysConfig:
+    """Settings of `keys`. `expires` and `overlap` are durations or dates, empty where nothing is said."""
+
+    action: str
+    file: Path
+    tenant: str = ""
+    role: Role = Role.READER
+    expires: str = ""
+    overlap: str = ""
+    note: str = ""
+    id: str = ""
+    json: bool = False
+
+
+AnyConfig = Config | WatchConfig | KeysConfig
 
 
 class ConfigError(ValueError):
     """A setting that cannot be used; the message says which and why."""
 
 
-def parse(argv: Sequence[str], environment: Mapping[str, str]) -> Config | WatchConfig:
+def parse(argv: Sequence[str], environment: Mapping[str, str]) -> AnyConfig:
     """Settings of a command. Exits with 2 and an explanation when they are wrong."""
     parser = _parser(environment)
     arguments = parser.parse_args(argv)
     try:
-        return _watch(arguments, environment) if arguments.command == "watch" else _serve(arguments, environment)
+        match arguments.command:
+            case "watch":
+                return _watch(arguments, environment)
+            case "keys":
+                return _keys(arguments)
+        return _serve(arguments, environment)
     except ConfigError as error:
         _fail(parser, str(error))
 
 
 def _serve(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Config:
+    tokens = _tokens(arguments)
+    check = parse_address if arguments.keys or tokens else parse_listen
     return Config(
-        listen=parse_listen(arguments.listen, "--listen"),
+        listen=check(arguments.listen, "--listen"),
         store=parse_store(arguments.store, environment),
-        http=parse_listen(arguments.http, "--http") if arguments.http else None,
+        http=check(arguments.http, "--http") if arguments.http else None,
         sample=arguments.sample,
         log_level=arguments.log_level,
         log_format=_log_format(arguments.log_format),
@@ -132,7 +217,77 @@ def _serve(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Con
         drain_grace=arguments.drain_grace,
         idle_seconds=arguments.idle_seconds,
         embeddings=arguments.embeddings,
-        mcp_config=Path(arguments.mcp_config) if arguments.mcp_config else None,
+        mcp_config=_path(arguments.mcp_config),
+        keys=_path(arguments.keys),
+        tokens=tokens,
+        tls=_tls(arguments),
+        limits=_limits(arguments),
+        observing=_observing(arguments),
+    )
+
+
+def _tokens(arguments: argparse.Namespace) -> TokenSettings | None:
+    given = {f"--jwt-{name}": getattr(arguments, f"jwt_{name}") for name in ("issuer", "audience", "keys")}
+    if not any(given.values()):
+        return None
+    missing = [flag for flag, value in given.items() if not value]
+    if missing:
+        raise ConfigError(f"{missing[0]} is missing: tokens need --jwt-issuer, --jwt-audience and --jwt-keys")
+    return TokenSettings(
+        issuer=arguments.jwt_issuer,
+        audience=arguments.jwt_audience,
+        key_set=arguments.jwt_keys,
+        tenant_claim=arguments.jwt_tenant_claim,
+        role_claim=arguments.jwt_role_claim,
+    )
+
+
+def _tls(arguments: argparse.Namespace) -> TlsFiles | None:
+    certificate, key, client_ca = arguments.tls_certificate, arguments.tls_key, arguments.tls_client_ca
+    if not (certificate or key or client_ca):
+        return None
+    if not (certificate and key):
+        raise ConfigError("--tls-certificate and --tls-key belong together")
+    return TlsFiles(certificate=Path(certificate), key=Path(key), client_ca=_path(client_ca))
+
+
+def _limits(arguments: argparse.Namespace) -> Limits:
+    try:
+        return DEFAULT_LIMITS.changed(" ".join(arguments.limit or ()))
+    except ValueError as error:
+        raise ConfigError(f"--limit: {error}") from None
+
+
+def _observing(arguments: argparse.Namespace) -> Observing:
+    otlp = arguments.otlp
+    if otlp and urlsplit(otlp).scheme not in ("http", "https"):
+        raise ConfigError(f"--otlp {otlp}: expected http://HOST:PORT or https://HOST:PORT of a collector that speaks OTLP/gRPC")
+    return Observing(
+        audit_log=_path(arguments.audit_log), otlp=otlp or None, log_queries=getattr(arguments, "log_queries", False)
+    )
+
+
+def _path(text: str | None) -> Path | None:
+    return Path(text) if text else None
+
+
+def _keys(arguments: argparse.Namespace) -> KeysConfig:
+    tenant = getattr(arguments, "tenant", "")
+    if arguments.action == "create":
+        try:
+            check_name(tenant, field="--tenant", length=DEFAULT_LIMITS.tenant_length, limit="tenant_length")
+        except ServiceError as error:
+            raise ConfigError(error.message) from None
+    return KeysConfig(
+        action=arguments.action,
+        file=Path(arguments.file),
+        tenant=tenant,
+        role=ROLES[getattr(arguments, "role", "reader")],
+        expires=getattr(arguments, "expires", None) or "",
+        overlap=getattr(arguments, "overlap", None) or "",
+        note=getattr(arguments, "note", None) or "",
+        id=getattr(arguments, "id", ""),
+        json=getattr(arguments, "json", False),
     )
 
 
@@ -156,6 +311,10 @@ def _watch(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Wat
         forget_after=arguments.forget_after or None,
         log_level=arguments.log_level,
         log_format=_log_format(arguments.log_format),
+        # Tells nothing of what is in catalogs, so it may be asked from elsewhere.
+        http=parse_address(arguments.http, "--http") if arguments.http else None,
+        limits=_limits(arguments),
+        observing=_observing(arguments),
     )
 
 
@@ -164,7 +323,7 @@ def parse_listen(text: str, flag: str) -> Address:
     if not address.loopback:
         raise ConfigError(
             f"{flag} {text}: refused, because no credentials are configured and everybody who can connect could read and "
-            "change every catalog; listen on 127.0.0.1 or [::1] and put an authenticating proxy in front"
+            "change every catalog; configure --keys or --jwt-issuer, or listen on 127.0.0.1 or [::1]"
         )
     return address
 
@@ -201,7 +360,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         "serve",
         help="start the service",
         description=SERVE_DESCRIPTION,
-        epilog=SERVE_EPILOG,
+        epilog=SERVE_EPILOG.format(limits=_shown_limits()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     watch = commands.add_parser(
@@ -211,9 +370,22 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         epilog=WATCH_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    keys = commands.add_parser(
+        "keys",
+        help="make, list, rotate and revoke API keys",
+        description=KEYS_DESCRIPTION,
+        epilog=KEYS_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     _serve_options(_Options(serve, environment))
     _watch_options(_Options(watch, environment))
+    _keys_options(keys, environment)
     return parser
+
+
+def _shown_limits() -> str:
+    shown = ", ".join(f"{limit.name} ({getattr(DEFAULT_LIMITS, limit.name)})" for limit in fields(Limits))
+    return "\n".join(wrap(shown, width=120))
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,11 +416,35 @@ class _Options:
             type=_one_of("auto", "json", "console"),
         )
 
+    def add_limits(self) -> None:
+        self.parser.add_argument(
+            "--limit",
+            action="append",
+            default=self.environment.get("TOOLSEARCH_LIMITS", "").replace(",", " ").split(),
+            metavar="NAME=VALUE",
+            help="set a limit, see below; may be given several times ($TOOLSEARCH_LIMITS, separated by commas)",
+        )
+
+    def add_observing(self) -> None:
+        self.add("--audit-log", default=None, text="append audit records to this file instead of the log", metavar="FILE")
+        self.add("--otlp", default=None, text="send traces to this OpenTelemetry collector, by OTLP/gRPC", metavar="URL")
+
 
 def _serve_options(options: _Options) -> None:
     options.add("--listen", default=DEFAULT_LISTEN, text="where to answer gRPC; port 0 takes a free one", metavar="HOST:PORT")
     options.add_common()
-    options.add("--http", default=None, text="where to answer /livez and /readyz", metavar="HOST:PORT")
+    options.add("--http", default=None, text="where to answer /metrics, /livez and /readyz", metavar="HOST:PORT")
+    options.add("--keys", default=None, text="callers need one of these API keys; see toolsearch-server keys", metavar="FILE")
+    options.add("--jwt-issuer", default=None, text="callers may have tokens of this issuer", metavar="URL")
+    options.add("--jwt-audience", default=None, text="...for this audience", metavar="NAME")
+    options.add("--jwt-keys", default=None, text="...signed with these public keys, a JWKS document", metavar="FILE|URL")
+    options.add("--jwt-tenant-claim", default="tenant", text="where a token says its tenant", metavar="NAME")
+    options.add("--jwt-role-claim", default="role", text="where it says reader, writer or admin", metavar="NAME")
+    options.add("--tls-certificate", default=None, text="speak TLS with this certificate chain (PEM)", metavar="FILE")
+    options.add("--tls-key", default=None, text="...and its key", metavar="FILE")
+    options.add("--tls-client-ca", default=None, text="...and only with callers whose certificate this signed", metavar="FILE")
+    options.add_limits()
+    options.add_observing()
     options.add("--drain-delay", default=2.0, text="seconds to wait for balancers on SIGTERM", type=_seconds, metavar="S")
     options.add("--drain-grace", default=20.0, text="seconds for calls under way to finish", type=_seconds, metavar="S")
     options.add(
@@ -263,6 +459,7 @@ def _serve_options(options: _Options) -> None:
     options.add(
         "--mcp-config", default=None, text="follow the MCP servers in this file; see toolsearch-server watch", metavar="FILE"
     )
+    options.parser.add_argument("--log-queries", action="store_true", help="log what is searched for, and who searches")
     options.parser.add_argument("--sample", action="store_true", help="load a sample catalog if the default tenant has none")
 
 
@@ -275,6 +472,9 @@ def _watch_options(options: _Options) -> None:
         metavar="FILE",
     )
     options.add_common()
+    options.add("--http", default=None, text="where to answer /metrics, /livez and /readyz", metavar="HOST:PORT")
+    options.add_limits()
+    options.add_observing()
     options.add(
         "--stale-after",
         default=600.0,
@@ -293,6 +493,27 @@ def _watch_options(options: _Options) -> None:
         "--once", action="store_true", help="list every server once, write, print what changed, and exit"
     )
     options.parser.add_argument("--json", action="store_true", help="with --once: print JSON instead of a table")
+
+
+def _keys_options(parser: argparse.ArgumentParser, environment: Mapping[str, str]) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    created = actions.add_parser("create", help="make a key and print it")
+    rotated = actions.add_parser("rotate", help="make a key in the place of an old one, which is good for a while longer")
+    revoked = actions.add_parser("revoke", help="make a key useless, at once")
+    listed = actions.add_parser("list", help="show the keys, without what would be needed to use them")
+    for action in (created, rotated, revoked, listed):
+        _Options(action, environment).add(
+            "--file", default="keys.json", text="the keys", variable="TOOLSEARCH_KEYS", metavar="FILE"
+        )
+    created.add_argument("--tenant", required=True, help="whose key it is")
+    created.add_argument("--role", required=True, choices=tuple(ROLES), help="what it may do")
+    created.add_argument("--note", help="what it is for, for whoever reads the list")
+    for action in (created, rotated):
+        action.add_argument("--expires", help="when it ends: a duration such as 90d or 12h, or a date; never if not said")
+    rotated.add_argument("--overlap", default="24h", help="how long the old key is good, a duration or a date; default 24h")
+    for action in (rotated, revoked):
+        action.add_argument("id", metavar="ID", help="of the key, as the list shows it")
+    listed.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 
 def _one_of(*values: str):  # type: ignore[no-untyped-def]  # argparse takes any callable
@@ -324,5 +545,5 @@ def _fail(parser: argparse.ArgumentParser, message: str) -> NoReturn:
     parser.exit(2, f"toolsearch-server: {message}\n")
 
 
-def from_process() -> Config | WatchConfig:
+def from_process() -> AnyConfig:
     return parse(sys.argv[1:], os.environ)

@@ -88,7 +88,12 @@ class Entry:
     capabilities: tuple[str, ...]
     annotations: Annotations
     digest: str
-    tokens: int
+    bytes: int
+    """Of the definition."""
+
+    @property
+    def tokens(self) -> int:
+        return -(-self.bytes // BYTES_PER_TOKEN)
 
     @property
     def key(self) -> EntryKey:
@@ -227,7 +232,7 @@ def make_entry(draft: Draft, *, name: str, alias: str, limits: Limits = DEFAULT_
         capabilities=_merged(draft.capabilities, meta.get(CAPABILITIES_META), limits),
         annotations=effective_annotations(parsed.get("annotations")),
         digest=_digest(draft, name, alias),
-        tokens=-(-len(draft.definition.encode()) // BYTES_PER_TOKEN),
+        bytes=len(draft.definition.encode()),
     )
 
 

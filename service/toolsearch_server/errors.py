@@ -17,7 +17,14 @@ ServiceError
 ├── RevisionNotReached
 ├── StoreUnavailable
 ├── SearchTooCostly
-└── ShuttingDown
+├── ShuttingDown
+├── CredentialRequired
+├── CredentialInvalid
+├── RoleDenied
+├── TenantDenied
+├── RateLimited
+├── Overloaded
+└── QuotaExceeded
 """
 
 from typing import ClassVar
@@ -28,9 +35,13 @@ MAX_GIVEN_LENGTH = 120
 
 
 class ServiceError(Exception):
-    """A refusal. `field` is the path of the offending field, `given` what it held, `allowed` what it may hold."""
+    """A refusal. `field` is the path of the offending field, `given` what it held, `allowed` what it may hold.
+
+    `retry_seconds`: when the same may be tried again, where that is known.
+    """
 
     reason: ClassVar[reasons.ErrorReason] = reasons.ERROR_REASON_UNSPECIFIED
+    retry_seconds: float | None = None
 
     def __init__(self, message: str, *, field: str = "", given: object = "", allowed: object = "") -> None:
         super().__init__(message)
@@ -169,6 +180,71 @@ class ShuttingDown(ServiceError):
 
     def __init__(self) -> None:
         super().__init__("this replica is stopping: watch another one")
+
+
+class CredentialRequired(ServiceError):
+    reason = reasons.ERROR_REASON_CREDENTIAL_REQUIRED
+
+    def __init__(self) -> None:
+        super().__init__("a credential is required: send the metadata authorization: Bearer KEY", field="authorization")
+
+
+class CredentialInvalid(ServiceError):
+    """What was given is never repeated."""
+
+    reason = reasons.ERROR_REASON_CREDENTIAL_INVALID
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, field="authorization")
+
+
+class RoleDenied(ServiceError):
+    reason = reasons.ERROR_REASON_ROLE_DENIED
+
+    def __init__(self, method: str, *, role: str, needed: str) -> None:
+        super().__init__(f"{method} needs the role {needed}, the credential has {role}", given=role, allowed=needed)
+
+
+class TenantDenied(ServiceError):
+    reason = reasons.ERROR_REASON_TENANT_DENIED
+
+    def __init__(self, field: str) -> None:
+        super().__init__("the credential is for another tenant", field=field)
+
+
+class RateLimited(ServiceError):
+    reason = reasons.ERROR_REASON_RATE_LIMITED
+
+    def __init__(self, *, allowed: float, retry_seconds: float) -> None:
+        super().__init__(f"the tenant may make {allowed:g} calls a second (tenant_rate)", allowed=f"{allowed:g}")
+        self.retry_seconds = retry_seconds
+
+
+class Overloaded(ServiceError):
+    reason = reasons.ERROR_REASON_OVERLOADED
+
+    def __init__(self, *, allowed: int, limit: str, retry_seconds: float) -> None:
+        super().__init__(f"{allowed} calls are under way, more are not taken on ({limit})", allowed=allowed)
+        self.limit = limit
+        self.retry_seconds = retry_seconds
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        return super().metadata | {"limit": self.limit}
+
+
+class QuotaExceeded(ServiceError):
+    reason = reasons.ERROR_REASON_QUOTA_EXCEEDED
+
+    def __init__(self, *, given: int, allowed: int, limit: str, unit: str) -> None:
+        super().__init__(
+            f"the tenant would have {given} {unit}, at most {allowed} are allowed ({limit})", given=given, allowed=allowed
+        )
+        self.limit = limit
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        return super().metadata | {"limit": self.limit}
 
 
 def shorten(text: str) -> str:

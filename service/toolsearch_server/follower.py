@@ -15,6 +15,7 @@ from toolsearch_server.backoff import backoff
 from toolsearch_server.catalogs import Catalogs
 from toolsearch_server.changes import Version
 from toolsearch_server.errors import StoreUnavailable
+from toolsearch_server.metrics import Metrics
 from toolsearch_server.store import Announced, CatalogKey, Disturbed, News, SharedStore, Subscribed, Unsubscribed
 
 POLL_SECONDS = 10.0
@@ -37,8 +38,11 @@ class _Inbox:
 
 
 class Follower:
-    def __init__(self, store: SharedStore, catalogs: Catalogs, *, poll_seconds: float = POLL_SECONDS) -> None:
+    def __init__(
+        self, store: SharedStore, catalogs: Catalogs, *, poll_seconds: float = POLL_SECONDS, metrics: Metrics | None = None
+    ) -> None:
         self._store = store
+        self._metrics = metrics
         self._catalogs = catalogs
         self._poll_seconds = poll_seconds
         self._inboxes: dict[CatalogKey, _Inbox] = {}
@@ -90,10 +94,15 @@ class Follower:
                 self._catalogs.doubt(news.key, news.heard)
                 return
             case Disturbed():
-                self.disturbances[news.cause.partition(":")[0]] += 1
+                self._count(news.cause.partition(":")[0])
                 log.info("a catalog is to be looked at again", catalog=news.key.catalog, cause=news.cause)
                 inbox.look = True
         self._stir(news.key)
+
+    def _count(self, cause: str) -> None:
+        self.disturbances[cause] += 1
+        if self._metrics is not None:
+            self._metrics.disturbed(cause)
 
     def _stir(self, key: CatalogKey) -> None:
         inbox = self._inboxes[key]

@@ -1,9 +1,11 @@
-"""Every limit of the service, with its default. The errors they cause name them."""
+"""Every limit of the service, with its default. The errors they cause name them; `--limit NAME=VALUE` sets them."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, fields, replace
 
 KIB = 1024
 MIB = 1024 * KIB
+GIB = 1024 * MIB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,50 @@ class Limits:
 
     # Messages
     request_bytes: int = 32 * MIB
+
+    # Tenants
+    tenant_rate: float = 0.0
+    """Calls a second of one tenant, on one replica; 0: no limit."""
+    tenant_burst: int = 100
+    """Calls that a tenant may make at once, above the rate."""
+    calls: int = 1_000
+    """Under way at the same time on one replica."""
+    calls_per_tenant: int = 250
+    watches: int = 10_000
+    watches_per_tenant: int = 500
+    catalogs_per_tenant: int = 1_000
+    entries_per_tenant: int = 1_000_000
+    bytes_per_tenant: int = 2 * GIB
+    """Of definitions. Replicas count what others wrote some seconds later."""
+
+    # Memory
+    index_bytes: int = 1 * GIB
+    """Of all catalogs in memory, as estimated; beyond it the least recently used are let go of."""
+
+    # Metrics
+    tenant_labels: int = 50
+    """Tenants that have metrics of their own; the others share theirs."""
+
+    def changed(self, settings: str) -> "Limits":
+        """With `NAME=VALUE` settings, separated by commas or spaces. Raises ValueError."""
+        values = dict(_setting(setting) for setting in settings.replace(",", " ").split())
+        return replace(self, **values)  # type: ignore[arg-type]  # _setting knows the types
+
+
+_UNITS = {"": 1, "kib": KIB, "mib": MIB, "gib": GIB}
+_MAY_BE_ZERO = frozenset({"tenant_rate", "tenant_labels"})
+
+
+def _setting(setting: str) -> tuple[str, int | float]:
+    name, _, text = setting.partition("=")
+    defaults: dict[str, int | float] = {field.name: getattr(DEFAULT_LIMITS, field.name) for field in fields(Limits)}
+    if name not in defaults:
+        raise ValueError(f"{name!r} is not a limit; there are {', '.join(defaults)}")
+    matched = re.fullmatch(r"(\d+(?:\.\d+)?)(kib|mib|gib|)", text.lower())
+    value = type(defaults[name])(float(matched[1]) * _UNITS[matched[2]]) if matched else -1
+    if value < 0 or (value == 0 and name not in _MAY_BE_ZERO):
+        raise ValueError(f"{name} is {text!r}, allowed is a number above 0, with KiB, MiB or GiB if it is one of bytes")
+    return name, value
 
 
 DEFAULT_LIMITS = Limits()

@@ -14,6 +14,7 @@ from typing import Literal, Protocol
 
 import structlog
 
+from toolsearch_server.audit import Audit
 from toolsearch_server.backoff import backoff
 from toolsearch_server.changes import Entries, Outcome, Version, plan_apply, plan_sync
 from toolsearch_server.errors import ServiceError, shorten
@@ -21,7 +22,9 @@ from toolsearch_server.limits import DEFAULT_LIMITS, Limits
 from toolsearch_server.mcp_config import ServerSpec, WatchLimits
 from toolsearch_server.mcp_listing import Listing
 from toolsearch_server.mcp_session import Session, connected, describe
+from toolsearch_server.metrics import Metrics
 from toolsearch_server.store import CatalogKey
+from toolsearch_server.tracing import NoTracer, Tracer
 
 STALE_TAG = "stale"
 JITTER = 0.1
@@ -62,6 +65,14 @@ class WatchSettings:
     last_retry_seconds: float = 60.0
     limits: Limits = DEFAULT_LIMITS
     watch_limits: WatchLimits = field(default_factory=WatchLimits)
+    audit: Audit = field(default_factory=Audit)
+    metrics: Metrics | None = None
+    tracer: Tracer = field(default_factory=NoTracer)
+
+    def count(self, outcome: str) -> None:
+        """A listing that ended so."""
+        if self.metrics is not None:
+            self.metrics.listed(outcome)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +89,21 @@ def plan_stale(current: Entries, server: str, limits: Limits) -> Outcome:
     """Tag all entries of `server`; the next sync takes the tag away, because its drafts do not have it."""
     fresh = [entry.draft for key, entry in current.by_key.items() if key.server == server and STALE_TAG not in entry.draft.tags]
     return plan_apply(current, [replace(draft, tags=(*draft.tags, STALE_TAG)) for draft in fresh], (), limits)
+
+
+async def write_recorded(writer: Writer, spec: ServerSpec, plan: Planner, settings: WatchSettings) -> Outcome:
+    """Write what became of a server's entries, and leave a record of it."""
+    record = partial(settings.audit.record, "SyncServer", who="watcher", tenant=spec.tenant, catalog=spec.catalog)
+    try:
+        with settings.tracer.span("sync mcp server", attributes={"toolsearch.server": spec.name}):
+            version, outcome = await writer.write(spec.key, plan, expected_revision=None)
+    except ServiceError as error:
+        record(outcome=type(error).__name__, facts={"server": spec.name})
+        raise
+    if outcome.change:
+        counts = {"added": len(outcome.added), "updated": len(outcome.updated), "deleted": len(outcome.deleted)}
+        record(outcome="OK", facts={"server": spec.name, "revision": version.revision, **counts})
+    return outcome
 
 
 class _LeaseLost(Exception):
@@ -202,6 +228,7 @@ class ServerFollower:
             listing = await session.list_all()
             ended = time.monotonic()
             delays.reset()
+            self._settings.count("listed")
             self._listed(listing)
             await self._store(session, listing)
             await self._something_new(session)
@@ -241,7 +268,7 @@ class ServerFollower:
 
     async def _write(self, plan: Planner) -> bool:
         try:
-            _, outcome = await self._writer.write(self.spec.key, plan, expected_revision=None)
+            outcome = await write_recorded(self._writer, self.spec, plan, self._settings)
         except Exception as error:
             text = str(error) if isinstance(error, ServiceError) else repr(error)
             self._log.warning("entries of mcp server not written", error=shorten(text))
@@ -252,6 +279,7 @@ class ServerFollower:
         return True
 
     def _went_away(self, error: str) -> None:
+        self._settings.count("failed")
         if self._state == "away" and error == self._error:
             self._log.debug("mcp server is still away", error=error)
         else:

@@ -8,9 +8,18 @@ from pathlib import Path
 
 import structlog
 
+from toolsearch_server import watched_file
 from toolsearch_server.changes import plan_sync
 from toolsearch_server.mcp_config import McpConfig, McpConfigError, ServerSpec, parse
-from toolsearch_server.mcp_follower import STALE_TAG, Leases, ServerFollower, ServerStatus, WatchSettings, Writer
+from toolsearch_server.mcp_follower import (
+    STALE_TAG,
+    Leases,
+    ServerFollower,
+    ServerStatus,
+    WatchSettings,
+    Writer,
+    write_recorded,
+)
 from toolsearch_server.mcp_session import connected, describe
 from toolsearch_server.store import CatalogKey
 
@@ -18,6 +27,8 @@ __all__ = ["STALE_TAG", "Leases", "OnceResult", "ServerStatus", "WatchSettings",
 
 SERVERS_AT_ONCE = 8
 """Of `once`."""
+NEVER_READ: watched_file.Stamp = ()
+"""Of no file."""
 
 log = structlog.get_logger()
 
@@ -94,7 +105,7 @@ class Watcher:
             async with connected(spec, self._settings.watch_limits, self._settings.limits) as session:
                 listing = await session.list_all()
             plan = partial(plan_sync, server=spec.name, offered=listing.drafts, limits=self._settings.limits)
-            _, outcome = await self._writer.write(spec.key, plan, expected_revision=None)
+            outcome = await write_recorded(self._writer, spec, plan, self._settings)
         except Exception as error:  # one server's failure is its own
             return OnceResult(spec.name, spec.key, error=describe(error, spec))
         counts = len(outcome.added), len(outcome.updated), len(outcome.deleted), outcome.unchanged
@@ -116,32 +127,15 @@ class Watcher:
         return task
 
 
-async def follow_file(watcher: Watcher, path: Path, environment: Mapping[str, str], poll_seconds: float = 1.0) -> None:
+async def follow_file(
+    watcher: Watcher, path: Path, environment: Mapping[str, str], poll_seconds: float = watched_file.POLL_SECONDS
+) -> None:
     """Configure the watcher by a file, and again when it is replaced. A file that cannot be used changes nothing."""
-    known: tuple[int, ...] | None = ()
-    while True:
-        # Before reading: what is written meanwhile makes a difference the next time.
-        stamp = await asyncio.to_thread(_stamp, path)
-        if stamp != known:
-            known = stamp
-            try:
-                config = parse(await asyncio.to_thread(path.read_text, encoding="utf-8"), environment)
-            except (OSError, McpConfigError, UnicodeDecodeError) as error:
-                _log_refused(path, error)
-            else:
-                log.info("mcp servers configured", path=str(path), servers=len(config.servers), notes=config.notes)
-                watcher.configure(config)
-        await asyncio.sleep(poll_seconds)
-
-
-def _log_refused(path: Path, error: Exception) -> None:
-    log.error("mcp servers not configured, what was followed before is followed on", path=str(path), error=str(error))
-
-
-def _stamp(path: Path) -> tuple[int, ...] | None:
-    """Of what the path leads to: a Kubernetes Secret is replaced by turning a link."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino, found.st_dev
+    async for _ in watched_file.changes(path, NEVER_READ, poll_seconds):
+        try:
+            config = parse(await asyncio.to_thread(path.read_text, encoding="utf-8"), environment)
+        except (OSError, McpConfigError, UnicodeDecodeError) as error:
+            log.warning("mcp servers not configured, what was followed before is followed on", path=str(path), error=str(error))
+        else:
+            log.info("mcp servers configured", path=str(path), servers=len(config.servers), notes=config.notes)
+            watcher.configure(config)

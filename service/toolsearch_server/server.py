@@ -6,8 +6,10 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from functools import partial
+from importlib import metadata as distribution
 from pathlib import Path
 
 import grpc
@@ -18,29 +20,34 @@ from grpc_health.v1.health import aio as health_aio
 from grpc_health.v1.health_pb2_grpc import add_HealthServicer_to_server
 from grpc_reflection.v1alpha import reflection
 
-from toolsearch_server.auth import DEFAULT_TENANT, OpenAccess
+from toolsearch_server.admission import Admission
+from toolsearch_server.audit import Audit
+from toolsearch_server.auth import DEFAULT_TENANT, Identity
 from toolsearch_server.backoff import backoff
 from toolsearch_server.catalogs import Catalogs
-from toolsearch_server.config import Address, Config
+from toolsearch_server.config import Address, Config, Observing
 from toolsearch_server.errors import StoreUnavailable
 from toolsearch_server.follower import Follower
 from toolsearch_server.http import HttpServer, application
-from toolsearch_server.limits import DEFAULT_LIMITS, Limits
+from toolsearch_server.identity import IdentityError, Work, open_identity
+from toolsearch_server.limits import Limits
+from toolsearch_server.metrics import Metrics
 from toolsearch_server.rpc import catalog_service, search_service
-from toolsearch_server.rpc.calls import service_handler
+from toolsearch_server.rpc.calls import Edge, service_handler
 from toolsearch_server.rpc.requests import DEFAULT_CATALOG
+from toolsearch_server.rpc.tls import TlsError, server_credentials
 from toolsearch_server.sample import load_sample
 from toolsearch_server.store import CatalogKey
 from toolsearch_server.store.opening import open_store
 from toolsearch_server.store.redis import RedisStore
 from toolsearch_server.store.sqlite import SqliteStore
+from toolsearch_server.tracing import NoTracer, Tracer, open_tracer
+from toolsearch_server.turns import Processor
 from toolsearch_server.vectors import Embedder, static_embedder
 
 log = structlog.get_logger()
 
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 0.1, 5.0
-
-Work = Callable[[], Coroutine[object, object, None]]
 
 SERVICES = (search_service.SERVICE.full_name, catalog_service.SERVICE.full_name)
 
@@ -49,18 +56,49 @@ class StartError(Exception):
     """The server could not start; the message tells an operator why."""
 
 
+@dataclass(frozen=True, slots=True)
+class Observers:
+    """What is told of the service, beside its log."""
+
+    metrics: Metrics
+    audit: Audit
+    tracer: Tracer
+
+    @classmethod
+    def open(cls, settings: Observing, limits: Limits) -> "Observers":
+        version = distribution.version("toolsearch-server")
+        metrics = Metrics(version=version, tenant_labels=limits.tenant_labels)
+        try:
+            audit = Audit(settings.audit_log)
+        except OSError as error:
+            raise StartError(f"--audit-log {settings.audit_log}: {error.strerror}") from None
+        if settings.otlp is None:
+            return cls(metrics, audit, NoTracer())
+        try:
+            return cls(metrics, audit, open_tracer(settings.otlp, version=version))
+        except ImportError as error:
+            raise StartError(f"--otlp: install toolsearch-server[tracing] to send traces ({error})") from error
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self.tracer.close)
+        self.audit.close()
+
+
 class Server:
     """A running service. `start`, then `drain` or `stop`."""
 
-    def __init__(self, config: Config, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, config: Config) -> None:
         self._config = config
-        self._limits = limits
+        self._limits = config.limits
+        self._observers = Observers.open(config.observing, config.limits)
+        self._processor = Processor()
         self._health = health_aio.HealthServicer()
         self._cleanup = contextlib.AsyncExitStack()
         self._grpc: grpc.aio.Server | None = None
         self._catalogs: Catalogs | None = None
         self._ready = False
         self.address = config.listen
+        self.http_address = config.http
         self.sample_entries = 0
 
     async def start(self) -> None:
@@ -68,23 +106,34 @@ class Server:
 
         A shared store is waited for with the port open: alive, but not ready.
         """
+        metrics, tracer = self._observers.metrics, self._observers.tracer
         try:
+            self._cleanup.push_async_callback(self._observers.close)
+            self._processor.serve_loop()
+            self._cleanup.callback(self._processor.close)
+            identity = await self._open_identity()
             store = await open_store(self._config.store, self._limits)
+            store.failed = metrics.store_failed
             self._cleanup.push_async_callback(store.close)
             catalogs = Catalogs(
                 store,
                 limits=self._limits,
                 idle_seconds=self._config.idle_seconds,
                 embedder=await asyncio.to_thread(_embedder, self._config.embeddings),
+                processor=self._processor,
+                metrics=metrics,
+                tracer=tracer,
             )
             self._catalogs = catalogs
+            metrics.watch_catalogs(catalogs.figures)
+            metrics.watch_work(self._processor.figures)
             self._background(catalogs.run_evictions)
             if isinstance(store, RedisStore):
-                self._background(Follower(store, catalogs).run)
-            await self._open_port(catalogs)
+                self._background(Follower(store, catalogs, metrics=metrics).run)
+            await self._open_port(catalogs, identity)
             await self._open_http()
             if self._config.mcp_config is not None:
-                self._background(_follow_servers(self._config.mcp_config, store, catalogs, self._limits))
+                self._background(_follow_servers(self._config.mcp_config, store, catalogs, self._limits, self._observers))
             if isinstance(store, RedisStore):
                 self._background(partial(self._await_store, store, catalogs))
             else:
@@ -92,6 +141,15 @@ class Server:
         except BaseException:
             await self._cleanup.aclose()
             raise
+
+    async def _open_identity(self) -> Identity:
+        try:
+            identity, works = await open_identity(self._config)
+        except IdentityError as error:
+            raise StartError(str(error)) from None
+        for work in works:
+            self._background(work)
+        return identity
 
     async def _await_store(self, store: RedisStore, catalogs: Catalogs) -> None:
         failures = 0
@@ -113,9 +171,16 @@ class Server:
         self._ready = True
         log.info("ready")
 
-    async def _open_port(self, catalogs: Catalogs) -> None:
-        identity = OpenAccess(self._limits)
-        searching = search_service.ToolSearchService(catalogs, self._limits)
+    async def _open_port(self, catalogs: Catalogs, identity: Identity) -> None:
+        edge = Edge(
+            identity=identity,
+            admission=Admission(self._limits),
+            metrics=self._observers.metrics,
+            audit=self._observers.audit,
+            tracer=self._observers.tracer,
+            log_queries=self._config.observing.log_queries,
+        )
+        searching = search_service.ToolSearchService(catalogs, self._limits, self._observers.tracer)
         writing = catalog_service.CatalogService(catalogs, self._limits)
         server = grpc.aio.server(
             options=[
@@ -128,8 +193,8 @@ class Server:
         )
         server.add_generic_rpc_handlers(
             (
-                service_handler(search_service.SERVICE, searching.methods, identity),
-                service_handler(catalog_service.SERVICE, writing.methods, identity),
+                service_handler(search_service.SERVICE, searching.methods, edge),
+                service_handler(catalog_service.SERVICE, writing.methods, edge),
             )
         )
         for name in ("", *SERVICES):
@@ -137,7 +202,9 @@ class Server:
         add_HealthServicer_to_server(self._health, server)
         reflection.enable_server_reflection((*SERVICES, HEALTH_SERVICE, reflection.SERVICE_NAME), server)
         try:
-            port = server.add_insecure_port(str(self._config.listen))
+            port = self._listen(server)
+        except TlsError as error:
+            raise StartError(str(error)) from None
         except RuntimeError:
             raise StartError(
                 f"cannot listen on {self._config.listen}: the port is taken or the address is not this machine's"
@@ -147,20 +214,17 @@ class Server:
         self._grpc = server
         self._cleanup.push_async_callback(server.stop, None)
 
+    def _listen(self, server: grpc.aio.Server) -> int:
+        address = str(self._config.listen)
+        if self._config.tls is None:
+            return server.add_insecure_port(address)
+        return server.add_secure_port(address, server_credentials(self._config.tls))
+
     async def _open_http(self) -> None:
         if self._config.http is None:
             return
-        try:
-            server = HttpServer(application(lambda: self._ready), self._config.http)
-        except OSError as error:
-            raise StartError(f"cannot listen on {self._config.http} for HTTP: {error.strerror}") from None
-        task = asyncio.create_task(server.run_until_stopped())
-
-        async def stop() -> None:
-            server.stop()
-            await task
-
-        self._cleanup.push_async_callback(stop)
+        running = answering_http(self._config.http, lambda: self._ready, self._observers.metrics)
+        self.http_address = await self._cleanup.enter_async_context(running)
 
     def _background(self, work: Work) -> None:
         task = asyncio.create_task(_kept_running(work))
@@ -184,7 +248,24 @@ class Server:
         await self._cleanup.aclose()
 
 
-def _follow_servers(path: Path, store: SqliteStore | RedisStore, catalogs: Catalogs, limits: Limits) -> Work:
+@contextlib.asynccontextmanager
+async def answering_http(address: Address, ready: Callable[[], bool], metrics: Metrics) -> AsyncIterator[Address]:
+    """The HTTP port, open meanwhile."""
+    try:
+        server = HttpServer(application(ready, metrics), address)
+    except OSError as error:
+        raise StartError(f"cannot listen on {address} for HTTP: {error.strerror}") from None
+    task = asyncio.create_task(server.run_until_stopped())
+    try:
+        yield Address(address.host, server.port)
+    finally:
+        server.stop()
+        await task
+
+
+def _follow_servers(
+    path: Path, store: SqliteStore | RedisStore, catalogs: Catalogs, limits: Limits, observers: Observers
+) -> Work:
     if not path.is_file():
         raise StartError(f"--mcp-config {path}: there is no such file")
     try:
@@ -192,7 +273,8 @@ def _follow_servers(path: Path, store: SqliteStore | RedisStore, catalogs: Catal
         from toolsearch_server.watch import follow_servers
     except ImportError as error:
         raise StartError(f"--mcp-config: install toolsearch-server[mcp] to follow MCP servers ({error})") from error
-    return partial(follow_servers, store, catalogs, WatchSettings(limits=limits), path, os.environ)
+    settings = WatchSettings(limits=limits, audit=observers.audit, metrics=observers.metrics, tracer=observers.tracer)
+    return partial(follow_servers, store, catalogs, settings, path, os.environ)
 
 
 async def _kept_running(work: Work) -> None:
@@ -226,7 +308,8 @@ async def serve(config: Config) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stopped.put_nowait, number)
     server = Server(config)
     await server.start()
-    log.info("listening", address=str(server.address), store=str(config.store))
+    http = {} if server.http_address is None else {"http": str(server.http_address)}
+    log.info("listening", address=str(server.address), store=str(config.store), **http)
     if config.log_format == "console":
         _greet(server, config)
     received = await stopped.get()

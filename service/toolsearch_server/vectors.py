@@ -148,6 +148,10 @@ class VectorIndex:
         rows[: len(entries)] = embedder.embed_entries([embedded_text(entry) for entry in entries])
         return cls(embedder, rows, frozenset(), len(entries))
 
+    @property
+    def bytes(self) -> int:
+        return int(self._rows.nbytes)
+
     def changed(self, *, removed: Sequence[int], added: Sequence[Entry]) -> "VectorIndex":
         """`added` take the slots that follow."""
         import numpy as np

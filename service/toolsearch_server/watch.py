@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import structlog
@@ -16,15 +17,15 @@ import structlog
 from toolsearch_server.changes import Version
 from toolsearch_server.config import WatchConfig
 from toolsearch_server.errors import StoreUnavailable
-from toolsearch_server.limits import DEFAULT_LIMITS
 from toolsearch_server.mcp_config import McpConfig, McpConfigError, parse
 from toolsearch_server.mcp_hints import HintError, parse_hint
 from toolsearch_server.mcp_watcher import OnceResult, Watcher, WatchSettings, Writer, follow_file
+from toolsearch_server.server import Observers, answering_http
 from toolsearch_server.store import CatalogKey, StoreOpenError
 from toolsearch_server.store.opening import open_store
 from toolsearch_server.store.redis import RedisStore
 from toolsearch_server.store.sqlite import SqliteStore
-from toolsearch_server.store.writer import StoreWriter
+from toolsearch_server.writer import StoreWriter
 
 log = structlog.get_logger()
 
@@ -38,6 +39,8 @@ async def follow_servers(
     """Follow the servers in the file `path`, until cancelled."""
     shared = store if isinstance(store, RedisStore) else None
     watcher = Watcher(writer, shared, settings)
+    if settings.metrics is not None:
+        settings.metrics.watch_sessions(lambda: [status.state for status in watcher.status()])
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(watcher.run())
         tasks.create_task(follow_file(watcher, path, environment))
@@ -77,20 +80,36 @@ def _epoch(version: Version | None) -> str:
 
 async def watch(config: WatchConfig) -> int:
     """`toolsearch-server watch`: until SIGTERM or SIGINT, or once. The exit code."""
-    settings = WatchSettings(stale_after=config.stale_after, forget_after=config.forget_after, limits=DEFAULT_LIMITS)
+    observers = Observers.open(config.observing, config.limits)
+    settings = WatchSettings(
+        stale_after=config.stale_after,
+        forget_after=config.forget_after,
+        limits=config.limits,
+        audit=observers.audit,
+        metrics=observers.metrics,
+        tracer=observers.tracer,
+    )
     known = await asyncio.to_thread(_read, config.mcp_config)
-    store = await open_store(config.store, DEFAULT_LIMITS)
+    store = await open_store(config.store, config.limits)
+    store.failed = observers.metrics.store_failed
     try:
-        writer = StoreWriter(store)
+        writer = StoreWriter(store, config.limits, observers.tracer)
         if config.once:
             results = await Watcher(writer, None, settings).once(known)
             sys.stdout.write(_as_json(results) if config.json else _as_table(results))
             return 1 if any(result.error for result in results) else 0
-        log.info("watching", path=str(config.mcp_config), servers=len(known.servers), store=str(config.store))
-        await _until_stopped(follow_servers(store, writer, settings, config.mcp_config, os.environ))
+        async with AsyncExitStack() as stack:
+            http = {}
+            if config.http is not None:
+                answering = answering_http(config.http, lambda: True, observers.metrics)
+                http["http"] = str(await stack.enter_async_context(answering))
+            servers = len(known.servers)
+            log.info("watching", path=str(config.mcp_config), servers=servers, store=str(config.store), **http)
+            await _until_stopped(follow_servers(store, writer, settings, config.mcp_config, os.environ))
         return 0
     finally:
         await store.close()
+        await observers.close()
 
 
 async def _until_stopped(work: "asyncio._CoroutineLike[None]") -> None:

@@ -62,6 +62,9 @@ class SharedMemory:
     async def record(self, key: CatalogKey) -> CatalogRecord | None:
         return await self.store.record(key)
 
+    async def tenants(self) -> list[str]:
+        return await self.store.tenants()
+
     async def records(self, tenant: str) -> list[CatalogRecord]:
         return await self.store.records(tenant)
 

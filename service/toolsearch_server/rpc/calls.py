@@ -1,4 +1,4 @@
-"""What happens around every call: decoding, identity, log line, errors to statuses.
+"""What happens around every call: decoding, identity, admission, log line, metrics, audit, trace, errors to statuses.
 
 Requests arrive as bytes and are decoded here, so that what cannot be decoded is the caller's error with a reason, not an
 anonymous INTERNAL. One function per kind of call is all there is between gRPC and the services.
@@ -7,8 +7,9 @@ anonymous INTERNAL. One function per kind of call is all there is between gRPC a
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
 
 import grpc
 import structlog
@@ -17,15 +18,32 @@ from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.message import DecodeError, Message
 
 from toolsearch.rpcstatus import METADATA_KEY, RpcStatus
-from toolsearch_server.auth import Caller
-from toolsearch_server.errors import MalformedRequest, ServiceError
+from toolsearch_server.admission import Admission
+from toolsearch_server.audit import Audit
+from toolsearch_server.auth import AUTHORIZATION_HEADER, TENANT_HEADER, Caller, Identity, Role
+from toolsearch_server.errors import (
+    CredentialInvalid,
+    CredentialRequired,
+    FieldInvalid,
+    MalformedRequest,
+    Overloaded,
+    RateLimited,
+    RoleDenied,
+    ServiceError,
+    TenantDenied,
+)
+from toolsearch_server.metrics import Metrics
 from toolsearch_server.rpc.status import internal_error, status_of
+from toolsearch_server.tracing import TRACE_HEADER, Tracer
 
 REQUEST_ID_HEADER = "x-request-id"
 MAX_REQUEST_ID_LENGTH = 128
 DEFAULT_WAIT_SECONDS = 5.0
 DEADLINE_SHARE = 0.9
 """How much of the time left a call may wait, so that its answer still arrives."""
+
+IDENTITY_REFUSALS = (CredentialRequired, CredentialInvalid, RoleDenied, TenantDenied)
+ADMISSION_REFUSALS = (RateLimited, Overloaded)
 
 log = structlog.get_logger()
 
@@ -34,102 +52,181 @@ Context: TypeAlias = "grpc.aio.ServicerContext[bytes, bytes]"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a service method may know about the call it answers."""
+    """What a service method may know about the call it answers. It adds to `facts` what is worth a word in logs and metrics."""
 
     caller: Caller
     request_id: str
     wait_seconds: float
-
-
-class Identity(Protocol):
-    def identify(self, metadata: Mapping[str, str]) -> Caller: ...
+    facts: dict[str, Any] = field(default_factory=dict)
 
 
 UnaryMethod = Callable[[Call, Any], Awaitable[Message]]
 StreamMethod = Callable[[Call, Any], AsyncIterator[Message]]
 
 
-def service_handler(
-    service: ServiceDescriptor, methods: Mapping[str, UnaryMethod | StreamMethod], identity: Identity
-) -> grpc.GenericRpcHandler:
+class Method(NamedTuple):
+    """How a method is answered, and the role that it takes."""
+
+    answer: UnaryMethod | StreamMethod
+    role: Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """What stands between gRPC and the services."""
+
+    identity: Identity
+    admission: Admission
+    metrics: Metrics
+    audit: Audit
+    tracer: Tracer
+    log_queries: bool = False
+
+
+def service_handler(service: ServiceDescriptor, methods: Mapping[str, Method], edge: Edge) -> grpc.GenericRpcHandler:
     """All methods of a service, by name; a method that the contract has and `methods` lacks is a KeyError at start."""
-    handlers = {method.name: _handler(method, methods[method.name], identity) for method in service.methods}
+    handlers = {method.name: _handler(method, methods[method.name], edge) for method in service.methods}
     return grpc.method_handlers_generic_handler(service.full_name, handlers)
 
 
-def _handler(method: MethodDescriptor, answer: Any, identity: Identity) -> "grpc.RpcMethodHandler[bytes, bytes]":
-    request_class = message_factory.GetMessageClass(method.input_type)
+def _handler(descriptor: MethodDescriptor, method: Method, edge: Edge) -> "grpc.RpcMethodHandler[bytes, bytes]":
+    request_class = message_factory.GetMessageClass(descriptor.input_type)
+    answer: Any = method.answer
 
     async def unary(data: bytes, context: Context) -> bytes:
-        async with _around(method.name, context, identity) as call:
-            response: Message = await answer(call.call, _decoded(request_class, data))
+        async with _Around(descriptor, method.role, context, edge) as call:
+            response: Message = await answer(call, _decoded(request_class, data, call))
             return response.SerializeToString()
 
     async def stream(data: bytes, context: Context) -> AsyncIterator[bytes]:
-        async with _around(method.name, context, identity) as call:
-            async for response in answer(call.call, _decoded(request_class, data)):
+        async with _Around(descriptor, method.role, context, edge) as call:
+            async for response in answer(call, _decoded(request_class, data, call)):
                 yield response.SerializeToString()
 
-    if method.server_streaming:
+    if descriptor.server_streaming:
         return grpc.unary_stream_rpc_method_handler(stream)
     return grpc.unary_unary_rpc_method_handler(unary)
 
 
-def _decoded(request_class: type[Message], data: bytes) -> Message:
+def _decoded(request_class: type[Message], data: bytes, call: Call) -> Message:
     try:
-        return request_class.FromString(data)
+        request = request_class.FromString(data)
     except DecodeError as error:
         raise MalformedRequest(f"the request is not a {request_class.DESCRIPTOR.name}: {error}") from None
+    call.facts["catalog"] = getattr(request, "catalog", "")
+    return request
 
 
-class _around:  # noqa: N801 used like a function
-    """Identity before a call, one log line after it, and any error as a status."""
+class _Around:
+    """Identity and admission before a call, what is to be told of it after it, and any error as a status."""
 
-    def __init__(self, method: str, context: Context, identity: Identity) -> None:
+    def __init__(self, method: MethodDescriptor, role: Role, context: Context, edge: Edge) -> None:
         self._method = method
+        self._role = role
         self._context = context
-        self._identity = identity
+        self._edge = edge
         self._started = time.perf_counter()
         self._request_id = ""
-        self._tenant = ""
+        self._caller: Caller | None = None
+        self._facts: dict[str, Any] = {}
+        self._ending = ExitStack()
 
-    async def __aenter__(self) -> "_around":
-        metadata = {key: value for key, value in self._context.invocation_metadata() or () if isinstance(value, str)}
-        self._request_id = metadata.get(REQUEST_ID_HEADER, "")[:MAX_REQUEST_ID_LENGTH] or secrets.token_hex(8)
+    async def __aenter__(self) -> Call:
         try:
-            caller = self._identity.identify(metadata)
+            return await self._begin()
         except ServiceError as error:
-            await self._refuse(*status_of(error))
+            await self._refuse(error)
             raise
-        self._tenant = caller.tenant
+
+    async def _begin(self) -> Call:
+        pairs = [(key, value) for key, value in self._context.invocation_metadata() or () if isinstance(value, str)]
+        metadata = dict(pairs)
+        self._request_id = metadata.get(REQUEST_ID_HEADER, "")[:MAX_REQUEST_ID_LENGTH] or secrets.token_hex(8)
+        if len(metadata) < len(pairs):
+            _refuse_ambiguity(pairs)
+        caller = self._caller = await self._edge.identity.identify(metadata)
+        structlog.contextvars.bind_contextvars(request_id=self._request_id, tenant=caller.tenant, method=self._method.name)
+        if caller.role < self._role:
+            raise RoleDenied(self._method.name, role=caller.role.label, needed=self._role.label)
+        enter = self._edge.admission.watch if self._method.server_streaming else self._edge.admission.call
+        self._ending.enter_context(enter(caller.tenant))
+        self._ending.enter_context(
+            self._edge.tracer.span(self._method.full_name, metadata.get(TRACE_HEADER, ""), {"toolsearch.tenant": caller.tenant})
+        )
         remaining = self._context.time_remaining()
         wait = DEFAULT_WAIT_SECONDS if remaining is None else max(0.0, remaining * DEADLINE_SHARE)
-        self.call = Call(caller, self._request_id, wait)
-        return self
+        return Call(caller, self._request_id, wait, self._facts)
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        self._ending.close()
         if error is None:
-            self._log("OK")
+            self._ended("OK")
         elif isinstance(error, ServiceError):
-            await self._refuse(*status_of(error))
+            await self._refuse(error)
         elif isinstance(error, Exception):
-            log.exception("call failed", method=self._method, tenant=self._tenant, request_id=self._request_id)
-            await self._refuse(*internal_error(self._request_id))
+            log.exception("call failed")
+            code, status = internal_error(self._request_id)
+            self._ended(code.name, reason=status.reason)
+            await self._abort(code, status)
         else:
-            self._log("CANCELLED")
+            self._ended("CANCELLED")
 
-    async def _refuse(self, code: grpc.StatusCode, status: RpcStatus) -> None:
-        self._log(code.name, reason=status.reason, error=status.message)
+    async def _refuse(self, error: ServiceError) -> None:
+        self._ending.close()
+        code, status = status_of(error)
+        self._ended(code.name, reason=status.reason, message=status.message, error=error)
+        await self._abort(code, status)
+
+    async def _abort(self, code: grpc.StatusCode, status: RpcStatus) -> None:
         await self._context.abort(code, status.message, ((METADATA_KEY, status.encode()),))
 
-    def _log(self, code: str, **facts: str) -> None:
-        write = log.debug if code in ("OK", "CANCELLED") else log.info
+    def _ended(self, code: str, *, reason: str = "", message: str = "", error: ServiceError | None = None) -> None:
+        seconds = time.perf_counter() - self._started
+        tenant = "" if self._caller is None else self._caller.tenant
+        facts = self._facts
+        strategy = facts.get("strategy", "")
+        self._edge.metrics.call_ended(self._method.name, code, tenant=tenant, strategy=strategy, reason=reason, seconds=seconds)
+        if "results" in facts:
+            self._edge.metrics.searched(strategy, facts["results"])
+        if self._role > Role.READER or isinstance(error, IDENTITY_REFUSALS):
+            self._audit(code, reason)
+        queries = facts.pop("queries", None)
+        shown = {"queries": queries} if queries and self._edge.log_queries else {}
+        if code in ("OK", "CANCELLED") or isinstance(error, ADMISSION_REFUSALS):
+            write = log.info if shown else log.debug
+        else:
+            write = log.info
+        told = {"reason": reason, "error": message, "catalog": facts.get("catalog", ""), "strategy": strategy}
         write(
             "call",
-            method=self._method,
+            method=self._method.name,
             code=code,
-            tenant=self._tenant,
+            tenant=tenant,
             request_id=self._request_id,
-            ms=round((time.perf_counter() - self._started) * 1000, 2),
-            **facts,
+            ms=round(seconds * 1000, 2),
+            **{name: value for name, value in told.items() if value},
+            **shown,
         )
+
+    def _audit(self, code: str, reason: str) -> None:
+        written: dict[str, Any] = {
+            name: self._facts[name] for name in ("revision", "added", "updated", "deleted") if name in self._facts
+        }
+        self._edge.audit.record(
+            self._method.name,
+            who="" if self._caller is None else self._caller.subject,
+            tenant="" if self._caller is None else self._caller.tenant,
+            catalog=self._facts.get("catalog", ""),
+            origin=self._context.peer(),
+            outcome=reason or code,
+            request_id=self._request_id,
+            facts=written,
+        )
+
+
+def _refuse_ambiguity(pairs: list[tuple[str, str]]) -> None:
+    """Two credentials or tenants in one call: whoever put the second one there may not have meant the first."""
+    keys = [key for key, _ in pairs]
+    for key in (AUTHORIZATION_HEADER, TENANT_HEADER):
+        if keys.count(key) > 1:
+            raise FieldInvalid(f"the metadata {key} is there more than once", field=key, allowed="once")

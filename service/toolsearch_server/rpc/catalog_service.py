@@ -1,19 +1,20 @@
 """CatalogService: writing."""
 
-import asyncio
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from toolsearch.v1 import catalog_service_pb2 as catalog_pb
-from toolsearch_server.catalogs import Catalogs
-from toolsearch_server.changes import plan_apply, plan_sync
+from toolsearch_server.auth import Role
+from toolsearch_server.catalogs import Catalogs, Planner
+from toolsearch_server.changes import Outcome, Version, plan_apply, plan_sync
 from toolsearch_server.errors import StoreUnavailable
 from toolsearch_server.limits import Limits
 from toolsearch_server.rpc import requests, responses
-from toolsearch_server.rpc.calls import Call, StreamMethod, UnaryMethod
+from toolsearch_server.rpc.calls import Call, Method
 from toolsearch_server.rpc.pages import Pages
 from toolsearch_server.store import CatalogKey
+from toolsearch_server.turns import Lane
 
 SERVICE = catalog_pb.DESCRIPTOR.services_by_name["CatalogService"]
 
@@ -29,37 +30,41 @@ class CatalogService:
         self._limits = limits
 
     @property
-    def methods(self) -> Mapping[str, UnaryMethod | StreamMethod]:
+    def methods(self) -> Mapping[str, Method]:
         return {
-            "ApplyChanges": self.apply_changes,
-            "SyncServer": self.sync_server,
-            "DeleteServer": self.delete_server,
-            "GetCatalog": self.get_catalog,
-            "ListCatalogs": self.list_catalogs,
-            "DeleteCatalog": self.delete_catalog,
+            "ApplyChanges": Method(self.apply_changes, Role.WRITER),
+            "SyncServer": Method(self.sync_server, Role.WRITER),
+            "DeleteServer": Method(self.delete_server, Role.WRITER),
+            "GetCatalog": Method(self.get_catalog, Role.READER),
+            "ListCatalogs": Method(self.list_catalogs, Role.READER),
+            "DeleteCatalog": Method(self.delete_catalog, Role.WRITER),
+            "ListTenants": Method(self.list_tenants, Role.ADMIN),
         }
 
     async def apply_changes(self, call: Call, request: catalog_pb.ApplyChangesRequest) -> catalog_pb.ApplyChangesResponse:
-        upserts = await _checked(
-            len(request.upserts), lambda: requests.drafts(request.upserts, field="upserts", limits=self._limits)
+        upserts = await self._checked(
+            call, len(request.upserts), lambda: requests.drafts(request.upserts, field="upserts", limits=self._limits)
         )
-        version, outcome = await self._catalogs.write(
+        version, outcome = await self._write(
+            call,
             self._key(call, request.catalog),
             lambda entries: plan_apply(entries, upserts, request.deletes, self._limits),
-            expected_revision=requests.expected_revision(request),
+            requests.expected_revision(request),
         )
         return catalog_pb.ApplyChangesResponse(version=responses.version(version), summary=responses.change_summary(outcome))
 
     async def sync_server(self, call: Call, request: catalog_pb.SyncServerRequest) -> catalog_pb.SyncServerResponse:
         server = requests.server_name(request.server, self._limits)
-        offered = await _checked(
+        offered = await self._checked(
+            call,
             len(request.entries),
             lambda: requests.drafts(request.entries, field="entries", limits=self._limits, server=server),
         )
-        version, outcome = await self._catalogs.write(
+        version, outcome = await self._write(
+            call,
             self._key(call, request.catalog),
             lambda entries: plan_sync(entries, server, offered, self._limits),
-            expected_revision=requests.expected_revision(request),
+            requests.expected_revision(request),
         )
         return catalog_pb.SyncServerResponse(version=responses.version(version), summary=responses.change_summary(outcome))
 
@@ -67,10 +72,11 @@ class CatalogService:
         server = requests.server_name(request.server, self._limits)
         key = self._key(call, request.catalog)
         await self._catalogs.get(key)
-        version, outcome = await self._catalogs.write(
+        version, outcome = await self._write(
+            call,
             key,
             lambda entries: plan_sync(entries, server, (), self._limits),
-            expected_revision=requests.expected_revision(request),
+            requests.expected_revision(request),
         )
         return catalog_pb.DeleteServerResponse(version=responses.version(version), summary=responses.change_summary(outcome))
 
@@ -103,6 +109,8 @@ class CatalogService:
                     name=record.name,
                     version=responses.version(record.version),
                     update_time=responses.timestamp(record.updated),
+                    entry_count=record.size.entries,
+                    bytes=record.size.bytes,
                 )
                 for record in page
             ],
@@ -114,9 +122,32 @@ class CatalogService:
         await self._catalogs.delete(self._key(call, request.catalog), expected_revision=requests.expected_revision(request))
         return catalog_pb.DeleteCatalogResponse()
 
+    async def list_tenants(self, _: Call, request: catalog_pb.ListTenantsRequest) -> catalog_pb.ListTenantsResponse:
+        limits = self._limits
+        size = requests.page_size(request.page_size, field="page_size", default=limits.page_size_default, most=limits.page_size)
+        pages = Pages.of("ListTenants", CatalogKey("", ""))
+        start = pages.start(request.page_token)
+        tenants = await self._catalogs.tenants()
+        first = 0 if start is None else bisect_right(tenants, start)
+        page = tenants[first : first + size]
+        return catalog_pb.ListTenantsResponse(
+            tenants=[responses.tenant(tenant, await self._catalogs.records(tenant)) for tenant in page],
+            next_page_token=pages.token_after(page[-1]) if first + len(page) < len(tenants) else "",
+            total_size=len(tenants),
+        )
+
     def _key(self, call: Call, catalog: str) -> CatalogKey:
         return requests.catalog_key(call.caller.tenant, catalog, self._limits)
 
+    async def _checked(self, call: Call, entries: int, check: Callable[[], Result]) -> Result:
+        if entries <= CHECKED_ON_LOOP:
+            return check()
+        return await self._catalogs.processor.in_thread(call.caller.tenant, Lane.WRITE, check)
 
-async def _checked(entries: int, check: Callable[[], Result]) -> Result:
-    return check() if entries <= CHECKED_ON_LOOP else await asyncio.to_thread(check)
+    async def _write(
+        self, call: Call, key: CatalogKey, plan: Planner, expected_revision: int | None
+    ) -> tuple[Version, Outcome]:
+        version, outcome = await self._catalogs.write(key, plan, expected_revision=expected_revision)
+        counts = {"added": len(outcome.added), "updated": len(outcome.updated), "deleted": len(outcome.deleted)}
+        call.facts.update(counts, revision=version.revision)
+        return version, outcome

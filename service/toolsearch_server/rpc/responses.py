@@ -1,6 +1,6 @@
 """From values to messages."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from enum import IntEnum
 
@@ -13,6 +13,7 @@ from toolsearch_server.catalog import View
 from toolsearch_server.entry import Entry
 from toolsearch_server.query import Query
 from toolsearch_server.ranking import Match, Ranking, message
+from toolsearch_server.store import CatalogRecord
 
 
 class Detail(IntEnum):
@@ -149,6 +150,15 @@ def catalog(name: str, view: View, updated: datetime | None, staleness: float | 
             for server, count in sorted(view.servers.items())
         ],
         kinds=_kinds(entries),
+    )
+
+
+def tenant(name: str, records: Sequence[CatalogRecord]) -> catalog_pb.TenantListing:
+    return catalog_pb.TenantListing(
+        name=name,
+        catalog_count=len(records),
+        entry_count=sum(record.size.entries for record in records),
+        bytes=sum(record.size.bytes for record in records),
     )
 
 

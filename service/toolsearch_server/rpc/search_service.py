@@ -1,19 +1,21 @@
 """ToolSearchService: reading."""
 
-import asyncio
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
 
 from toolsearch.v1 import search_service_pb2
 from toolsearch_server import ranking, selection
+from toolsearch_server.auth import Role
 from toolsearch_server.catalog import Catalog, ChangedNames, View
 from toolsearch_server.catalogs import Catalogs, Current, Deleted, SnapshotNeeded, WatchEvent
 from toolsearch_server.limits import Limits
 from toolsearch_server.rpc import requests, responses
-from toolsearch_server.rpc.calls import Call, StreamMethod, UnaryMethod
+from toolsearch_server.rpc.calls import Call, Method
 from toolsearch_server.rpc.pages import Pages
 from toolsearch_server.rpc.responses import Detail
 from toolsearch_server.store import CatalogKey
+from toolsearch_server.tracing import Tracer
 
 EXPLAINED_MISSES = 10
 
@@ -28,27 +30,31 @@ ReadRequest = (
 
 
 class ToolSearchService:
-    def __init__(self, catalogs: Catalogs, limits: Limits) -> None:
+    def __init__(self, catalogs: Catalogs, limits: Limits, tracer: Tracer) -> None:
         self._catalogs = catalogs
         self._limits = limits
+        self._tracer = tracer
 
     @property
-    def methods(self) -> Mapping[str, UnaryMethod | StreamMethod]:
+    def methods(self) -> Mapping[str, Method]:
         return {
-            "SearchTools": self.search_tools,
-            "ListTools": self.list_tools,
-            "ListNamespaces": self.list_namespaces,
-            "GetTools": self.get_tools,
-            "WatchCatalog": self.watch_catalog,
+            "SearchTools": Method(self.search_tools, Role.READER),
+            "ListTools": Method(self.list_tools, Role.READER),
+            "ListNamespaces": Method(self.list_namespaces, Role.READER),
+            "GetTools": Method(self.get_tools, Role.READER),
+            "WatchCatalog": Method(self.watch_catalog, Role.READER),
         }
 
     async def search_tools(
         self, call: Call, request: search_service_pb2.SearchToolsRequest
     ) -> search_service_pb2.SearchToolsResponse:
         query = requests.search_query(request, self._limits)
+        call.facts["queries"] = query.texts
         detail = requests.detail(request.detail, default=Detail.SUMMARY)
         catalog, view = await self._view(call, request)
-        found = await catalog.search(view, query)
+        with self._tracer.span("search", attributes={"toolsearch.entries": len(view.slots)}):
+            found = await catalog.search(view, query)
+        call.facts.update(strategy=found.strategy.name, results=len(found.matches))
         return responses.search(
             view,
             found,
@@ -101,13 +107,14 @@ class ToolSearchService:
         detail = requests.detail(request.detail, default=Detail.FULL)
         catalog, view = await self._view(call, request)
         found = {name: view.entries.find(name) for name in names}
+        absent = [name for name, entry in found.items() if entry is None]
         entries = {entry.key: name for name, entry in found.items() if entry is not None}
         existing = [view.entries.by_key[key] for key in entries]
         answered = responses.entries(existing, detail, self._limits.answer_bytes)
         return search_service_pb2.GetToolsResponse(
             entries=answered,
             omitted_names=list(entries.values())[len(answered) :],
-            missing=await asyncio.to_thread(_missing, view, [name for name, entry in found.items() if entry is None]),
+            missing=await catalog.read_slowly(partial(_missing, view, absent)) if absent else (),
             version=responses.version(view.version, catalog.staleness),
         )
 

@@ -24,13 +24,20 @@ CODES = {
     reasons.ERROR_REASON_STORE_UNAVAILABLE: grpc.StatusCode.UNAVAILABLE,
     reasons.ERROR_REASON_SHUTTING_DOWN: grpc.StatusCode.UNAVAILABLE,
     reasons.ERROR_REASON_SEARCH_TOO_COSTLY: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    reasons.ERROR_REASON_CREDENTIAL_REQUIRED: grpc.StatusCode.UNAUTHENTICATED,
+    reasons.ERROR_REASON_CREDENTIAL_INVALID: grpc.StatusCode.UNAUTHENTICATED,
+    reasons.ERROR_REASON_ROLE_DENIED: grpc.StatusCode.PERMISSION_DENIED,
+    reasons.ERROR_REASON_TENANT_DENIED: grpc.StatusCode.PERMISSION_DENIED,
+    reasons.ERROR_REASON_RATE_LIMITED: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    reasons.ERROR_REASON_OVERLOADED: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    reasons.ERROR_REASON_QUOTA_EXCEEDED: grpc.StatusCode.RESOURCE_EXHAUSTED,
     reasons.ERROR_REASON_INTERNAL: grpc.StatusCode.INTERNAL,
 }
 
 
 def status_of(error: ServiceError) -> tuple[grpc.StatusCode, RpcStatus]:
     code = CODES[error.reason]
-    return code, RpcStatus(_number(code), error.message, reason_name(error.reason), error.metadata)
+    return code, RpcStatus(_number(code), error.message, reason_name(error.reason), error.metadata, error.retry_seconds)
 
 
 def internal_error(request_id: str) -> tuple[grpc.StatusCode, RpcStatus]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from toolsearch_server.changes import Change, Entries, Version
+from toolsearch_server.changes import Change, Entries, Size, Version
 
 
 class CatalogKey(NamedTuple):
@@ -36,6 +36,7 @@ class CatalogRecord:
     name: str
     version: Version
     updated: datetime
+    size: Size
 
 
 class Store(Protocol):
@@ -47,6 +48,10 @@ class Store(Protocol):
 
     async def records(self, tenant: str) -> list[CatalogRecord]:
         """The tenant's catalogs by name."""
+        ...
+
+    async def tenants(self) -> list[str]:
+        """Those that have catalogs, by name; some that had may be among them."""
         ...
 
     async def versions(self, keys: Sequence[CatalogKey]) -> list[Version | None]:

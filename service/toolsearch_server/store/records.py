@@ -28,6 +28,7 @@ def encode_change(version: Version, time: datetime, change: Change) -> bytes:
         deletes=[_key(key) for key in change.deletes],
         gone_names=change.gone_names,
         id=version.id,
+        trace_parent=change.trace_parent,
     )
     message.time.FromDatetime(time.astimezone(UTC))
     return message.SerializeToString(deterministic=True)
@@ -42,6 +43,7 @@ def _change(message: change_pb2.Change) -> tuple[Version, Change]:
         upserts=tuple(_entry(stored) for stored in message.upserts),
         deletes=tuple(EntryKey(key.server, Kind(key.kind), key.local_name) for key in message.deletes),
         gone_names=tuple(message.gone_names),
+        trace_parent=message.trace_parent,
     )
     return Version(message.epoch, message.revision, message.id), change
 

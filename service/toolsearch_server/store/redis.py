@@ -22,7 +22,7 @@ from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel
 from redis.backoff import ExponentialWithJitterBackoff
 
-from toolsearch_server.changes import NO_VERSION, Change, Entries, Version
+from toolsearch_server.changes import NO_VERSION, Change, Entries, Size, Version
 from toolsearch_server.errors import StoreUnavailable
 from toolsearch_server.limits import Limits
 from toolsearch_server.store import CatalogKey, CatalogRecord, Conflict
@@ -55,6 +55,8 @@ FAILURES = (redis.exceptions.RedisError, redis.exceptions.RedisClusterException,
 class RedisStore:
     def __init__(self, location: RedisLocation, limits: Limits) -> None:
         """Connects when first used: a replica starts without Redis and waits for it."""
+        self.failed: Callable[[], None] = lambda: None
+        """Told of every failure of Redis."""
         self._location = location
         self._limits = limits
         self._client, self._sentinel = _client(location)
@@ -70,7 +72,7 @@ class RedisStore:
                 await client.aclose()
 
     async def ping(self) -> None:
-        async with _failures("ask"):
+        async with self._failures("ask"):
             await self._client.execute_command("HGET", self._keys.probe, "ping")
 
     async def record(self, key: CatalogKey) -> CatalogRecord | None:
@@ -78,7 +80,7 @@ class RedisStore:
         return record
 
     async def records(self, tenant: str) -> list[CatalogRecord]:
-        async with _failures("read"):
+        async with self._failures("read"):
             listed: Any = await self._client.zrange(self._keys.catalogs(tenant), 0, -1, withscores=True)
         names = [name.decode() for name, _ in listed]
         records = await self._records([CatalogKey(tenant, name) for name in names])
@@ -90,22 +92,28 @@ class RedisStore:
 
     async def _records(self, keys: Sequence[CatalogKey]) -> list[CatalogRecord | None]:
         return [
-            None if version in (None, NO_VERSION) else CatalogRecord(key.catalog, version, _time(updated))
-            for key, (version, updated) in zip(keys, await self._metas(keys), strict=True)
+            None if version in (None, NO_VERSION) else CatalogRecord(key.catalog, version, _time(updated), size)
+            for key, (version, updated, size) in zip(keys, await self._metas(keys), strict=True)
         ]
 
-    async def versions(self, keys: Sequence[CatalogKey]) -> list[Version | None]:
-        return [version for version, _ in await self._metas(keys)]
+    async def tenants(self) -> list[str]:
+        async with self._failures("read"):
+            listed: Any = await self._client.smembers(self._keys.tenants)
+        return sorted(tenant.decode() for tenant in listed)
 
-    async def _metas(self, keys: Sequence[CatalogKey]) -> list[tuple[Version | None, bytes]]:
-        found: list[tuple[Version | None, bytes]] = []
+    async def versions(self, keys: Sequence[CatalogKey]) -> list[Version | None]:
+        return [version for version, _, _ in await self._metas(keys)]
+
+    async def _metas(self, keys: Sequence[CatalogKey]) -> list[tuple[Version | None, bytes, Size]]:
+        found: list[tuple[Version | None, bytes, Size]] = []
         for first in range(0, len(keys), VERSIONS_AT_ONCE):
-            async with _failures("read"):
+            async with self._failures("read"):
                 pipeline = self._client.pipeline(transaction=False)
                 for key in keys[first : first + VERSIONS_AT_ONCE]:
-                    pipeline.hmget(self._keys.meta(key), "epoch", "revision", "id", "updated", "deleted")
+                    pipeline.hmget(self._keys.meta(key), *_META)
                 rows = await pipeline.execute()
-            found.extend((_version(epoch, revision, id_, deleted), updated) for epoch, revision, id_, updated, deleted in rows)
+            for epoch, revision, id_, updated, deleted, entries, size in rows:
+                found.append((_version(epoch, revision, id_, deleted), updated, Size(int(entries or 0), int(size or 0))))
         return found
 
     async def snapshot(self, key: CatalogKey) -> Entries | None:
@@ -137,12 +145,14 @@ class RedisStore:
     async def commit(self, key: CatalogKey, expected: Version, change: Change) -> Version:
         now = datetime.now(UTC)
         if expected == NO_VERSION:
-            async with _failures("write"):
+            async with self._failures("write"):
                 await self._client.zadd(self._keys.catalogs(key.tenant), {key.catalog: now.timestamp()})
+                await self._client.execute_command("SADD", self._keys.tenants, key.tenant)
         version = Version(expected.epoch or _new_epoch(), expected.revision + 1, secrets.token_hex(8))
         record = await asyncio.to_thread(encode_change, version, now, change)
         announced = record if len(record) <= self._limits.announced_bytes else None
         arguments: list[Any] = [*_spelled(expected), *_spelled(version), version.id, now.timestamp()]
+        arguments += (change.size.entries, change.size.bytes)
         arguments += (self._limits.log_changes, self._limits.log_bytes, record)
         arguments += await self._announcing(key, encode_announcement(version, announced))
         arguments += await asyncio.to_thread(_written, change)
@@ -157,7 +167,7 @@ class RedisStore:
 
     async def _announcing(self, key: CatalogKey, announcement: bytes) -> tuple[str, str, bytes]:
         """The command that a script is to announce with."""
-        async with _failures("ask"):
+        async with self._failures("ask"):
             sharded = await self._nodes.are_sharded()
         return "SPUBLISH" if sharded else "PUBLISH", self._keys.channel(key), announcement
 
@@ -183,13 +193,23 @@ class RedisStore:
 
     async def _run(self, name: str, keys: list[str], arguments: Sequence[Any], purpose: str) -> Any:
         script = self._scripts[name]
-        async with _failures(purpose):
+        async with self._failures(purpose):
             try:
                 return await self._client.execute_command("EVALSHA", script.sha, len(keys), *keys, *arguments)
             except redis.exceptions.NoScriptError:
                 return await self._client.execute_command("EVAL", script.text, len(keys), *keys, *arguments)
 
+    @asynccontextmanager
+    async def _failures(self, purpose: str) -> AsyncIterator[None]:
+        """Whatever Redis says no with, as our refusal."""
+        try:
+            yield
+        except FAILURES as error:
+            self.failed()
+            raise StoreUnavailable(_explanation(error, purpose)) from error
 
+
+_META = ("epoch", "revision", "id", "updated", "deleted", "size", "bytes")
 _SCRIPTS = ("commit", "changes", "delete", "snapshot", "forget", "lease", "release")
 
 
@@ -272,15 +292,6 @@ def _options(location: RedisLocation) -> dict[str, Any]:
             "ssl_keyfile": location.key,
         }
     return options
-
-
-@asynccontextmanager
-async def _failures(purpose: str) -> AsyncIterator[None]:
-    """Whatever Redis says no with, as our refusal."""
-    try:
-        yield
-    except FAILURES as error:
-        raise StoreUnavailable(_explanation(error, purpose)) from error
 
 
 def _explanation(error: BaseException, purpose: str) -> str:

@@ -10,6 +10,7 @@ class Keys:
         self._prefix = prefix
         self.probe = f"{prefix}probe"
         self.hints = f"{prefix}mcp"
+        self.tenants = f"{prefix}tenants"
 
     def meta(self, key: CatalogKey) -> str:
         return f"{self._catalog(key)}:meta"

@@ -12,13 +12,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, TypeVar
 
-from toolsearch_server.changes import NO_VERSION, Change, Entries, Version
+from toolsearch_server.changes import NO_VERSION, Change, Entries, Size, Version
 from toolsearch_server.errors import StoreUnavailable
 from toolsearch_server.limits import Limits
 from toolsearch_server.store import CatalogKey, CatalogRecord, Conflict, StoreOpenError
 from toolsearch_server.store.records import decode_change, decode_entry, encode_change, encode_entry, encode_key
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 APPLICATION_ID = 0x746F6F6C
 """Marks the file as ours: "tool"."""
 SCHEMA = """
@@ -29,6 +29,8 @@ CREATE TABLE catalogs (
     epoch TEXT NOT NULL,
     revision INTEGER NOT NULL,
     updated REAL NOT NULL,
+    entries INTEGER NOT NULL DEFAULT 0,
+    bytes INTEGER NOT NULL DEFAULT 0,
     UNIQUE (tenant, name)
 );
 CREATE TABLE entries (
@@ -44,6 +46,14 @@ CREATE TABLE log (
     PRIMARY KEY (catalog, revision)
 ) WITHOUT ROWID;
 """
+FROM_1 = """
+ALTER TABLE catalogs ADD COLUMN entries INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE catalogs ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+UPDATE catalogs SET
+    entries = (SELECT count(*) FROM entries WHERE catalog = catalogs.id),
+    bytes = (SELECT coalesce(sum(length(record)), 0) FROM entries WHERE catalog = catalogs.id);
+"""
+"""Sizes are about right until the next write."""
 
 Result = TypeVar("Result")
 
@@ -54,6 +64,8 @@ class SqliteStore:
     def __init__(
         self, connection: sqlite3.Connection, lock: IO[str] | None, thread: ThreadPoolExecutor, limits: Limits
     ) -> None:
+        self.failed: Callable[[], None] = lambda: None
+        """Told of every failure of the file."""
         self._connection = connection
         self._lock = lock
         self._thread = thread
@@ -80,8 +92,12 @@ class SqliteStore:
         return await self._run(lambda: self._record(key))
 
     async def records(self, tenant: str) -> list[CatalogRecord]:
-        query = "SELECT name, epoch, revision, updated FROM catalogs WHERE tenant = ? ORDER BY name"
+        query = f"SELECT {_COLUMNS} FROM catalogs WHERE tenant = ? ORDER BY name"  # noqa: S608 a constant
         return await self._run(lambda: [_record(*row) for row in self._connection.execute(query, (tenant,))])
+
+    async def tenants(self) -> list[str]:
+        query = "SELECT DISTINCT tenant FROM catalogs ORDER BY tenant"
+        return await self._run(lambda: [tenant for (tenant,) in self._connection.execute(query)])
 
     async def versions(self, keys: Sequence[CatalogKey]) -> list[Version | None]:
         """A file loses nothing: what is not there was deleted."""
@@ -109,16 +125,18 @@ class SqliteStore:
             # Shielded: a caller that goes away must not leave the outcome of a begun write unknown to the catalog.
             return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, work))
         except sqlite3.Error as error:
+            self.failed()
             raise StoreUnavailable(f"the store failed: {error}") from error
 
-    def _row(self, key: CatalogKey) -> tuple[int, Version, float] | None:
-        query = "SELECT id, epoch, revision, updated FROM catalogs WHERE tenant = ? AND name = ?"
+    def _row(self, key: CatalogKey) -> tuple[int, Version] | None:
+        query = "SELECT id, epoch, revision FROM catalogs WHERE tenant = ? AND name = ?"
         row = self._connection.execute(query, key).fetchone()
-        return None if row is None else (row[0], Version(row[1], row[2]), row[3])
+        return None if row is None else (row[0], Version(row[1], row[2]))
 
     def _record(self, key: CatalogKey) -> CatalogRecord | None:
-        row = self._row(key)
-        return None if row is None else _record(key.catalog, row[1].epoch, row[1].revision, row[2])
+        query = f"SELECT {_COLUMNS} FROM catalogs WHERE tenant = ? AND name = ?"  # noqa: S608 a constant
+        row = self._connection.execute(query, key).fetchone()
+        return None if row is None else _record(*row)
 
     def _snapshot(self, key: CatalogKey) -> tuple[Version, list[bytes]] | None:
         row = self._row(key)
@@ -143,7 +161,7 @@ class SqliteStore:
             actual = NO_VERSION if row is None else row[1]
             if actual != expected:
                 raise Conflict(actual)
-            catalog, version = self._advance(key, row, now)
+            catalog, version = self._advance(key, row, now, change.size)
             self._connection.executemany(
                 "DELETE FROM entries WHERE catalog = ? AND key = ?",
                 ((catalog, encode_key(deleted)) for deleted in change.deletes),
@@ -157,19 +175,21 @@ class SqliteStore:
             self._trim_log(catalog, version.revision)
         return version
 
-    def _advance(self, key: CatalogKey, row: tuple[int, Version, float] | None, now: datetime) -> tuple[int, Version]:
+    def _advance(self, key: CatalogKey, row: tuple[int, Version] | None, now: datetime, size: Size) -> tuple[int, Version]:
+        described = (now.timestamp(), size.entries, size.bytes)
         if row is None:
             version = Version(secrets.token_hex(6), 1)
             cursor = self._connection.execute(
-                "INSERT INTO catalogs (tenant, name, epoch, revision, updated) VALUES (?, ?, ?, ?, ?)",
-                (*key, version.epoch, version.revision, now.timestamp()),
+                "INSERT INTO catalogs (tenant, name, epoch, revision, updated, entries, bytes) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (*key, version.epoch, version.revision, *described),
             )
             assert cursor.lastrowid is not None, "an insert has a row id"
             return cursor.lastrowid, version
-        catalog, actual, _ = row
+        catalog, actual = row
         version = Version(actual.epoch, actual.revision + 1)
         self._connection.execute(
-            "UPDATE catalogs SET revision = ?, updated = ? WHERE id = ?", (version.revision, now.timestamp(), catalog)
+            "UPDATE catalogs SET revision = ?, updated = ?, entries = ?, bytes = ? WHERE id = ?",
+            (version.revision, *described, catalog),
         )
         return catalog, version
 
@@ -196,8 +216,11 @@ class SqliteStore:
                 self._connection.execute("DELETE FROM catalogs WHERE id = ?", (row[0],))
 
 
-def _record(name: str, epoch: str, revision: int, updated: float) -> CatalogRecord:
-    return CatalogRecord(name, Version(epoch, revision), datetime.fromtimestamp(updated, UTC))
+_COLUMNS = "name, epoch, revision, updated, entries, bytes"
+
+
+def _record(name: str, epoch: str, revision: int, updated: float, entries: int, size: int) -> CatalogRecord:
+    return CatalogRecord(name, Version(epoch, revision), datetime.fromtimestamp(updated, UTC), Size(entries, size))
 
 
 def _open(path: Path | None) -> tuple[sqlite3.Connection, IO[str] | None]:
@@ -239,5 +262,7 @@ def _prepare(connection: sqlite3.Connection, path: Path | None) -> None:
         connection.executescript(
             f"BEGIN; {SCHEMA} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
         )
+    elif found == 1:
+        connection.executescript(f"BEGIN; {FROM_1} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
     elif found != SCHEMA_VERSION:
         raise StoreOpenError(f"the store {path} has format {found}, this program reads format {SCHEMA_VERSION}")

@@ -3,10 +3,12 @@
 `Client` and `AsyncClient` are twins: the same methods, the second with `await` and `async for`.
 """
 
+from toolsearch._channel import Tls
 from toolsearch.aio import AsyncClient
 from toolsearch.client import Client
 from toolsearch.errors import (
     Conflict,
+    Forbidden,
     InvalidRequest,
     LimitReached,
     NotFound,
@@ -14,6 +16,7 @@ from toolsearch.errors import (
     ServiceFailed,
     TimedOut,
     ToolSearchError,
+    Unauthenticated,
     Unavailable,
 )
 from toolsearch.types import (
@@ -36,6 +39,7 @@ from toolsearch.types import (
     SearchResult,
     ServerStats,
     Strategy,
+    TenantListing,
     Version,
     WatchEvent,
     WatchKind,
@@ -53,6 +57,7 @@ __all__ = [
     "Entry",
     "EntryInput",
     "Filter",
+    "Forbidden",
     "GetResult",
     "InvalidRequest",
     "Kind",
@@ -70,8 +75,11 @@ __all__ = [
     "ServerStats",
     "ServiceFailed",
     "Strategy",
+    "TenantListing",
     "TimedOut",
+    "Tls",
     "ToolSearchError",
+    "Unauthenticated",
     "Unavailable",
     "Version",
     "WatchEvent",

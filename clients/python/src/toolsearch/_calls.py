@@ -182,11 +182,22 @@ def list_catalogs(page_size: int, page_token: str) -> Call[Page[t.CatalogListing
 
     def page(found: catalog_pb.ListCatalogsResponse) -> Page[t.CatalogListing]:
         listings = (
-            t.CatalogListing(each.name, _version(each.version), each.update_time.ToDatetime(UTC)) for each in found.catalogs
+            t.CatalogListing(each.name, _version(each.version), each.update_time.ToDatetime(UTC), each.entry_count, each.bytes)
+            for each in found.catalogs
         )
         return Page(tuple(listings), found.next_page_token)
 
     return Call(CATALOG, "ListCatalogs", request, page)
+
+
+def list_tenants(page_size: int, page_token: str) -> Call[Page[t.TenantListing]]:
+    request = catalog_pb.ListTenantsRequest(page_size=page_size, page_token=page_token)
+
+    def page(found: catalog_pb.ListTenantsResponse) -> Page[t.TenantListing]:
+        listings = (t.TenantListing(each.name, each.catalog_count, each.entry_count, each.bytes) for each in found.tenants)
+        return Page(tuple(listings), found.next_page_token)
+
+    return Call(CATALOG, "ListTenants", request, page)
 
 
 def delete_catalog(catalog: str, expected_revision: int | None) -> Call[None]:

@@ -1,6 +1,13 @@
 """How the client connects: balanced over all replicas that say they are healthy, with retries for calls that only read."""
 
+import ipaddress
 import json
+import sys
+from dataclasses import dataclass, field
+from typing import Self
+from urllib.parse import urlsplit
+
+import grpc
 
 SERVICE_CONFIG = json.dumps(
     {
@@ -13,6 +20,7 @@ SERVICE_CONFIG = json.dumps(
                     {"service": "toolsearch.v1.ToolSearchService"},
                     {"service": "toolsearch.v1.CatalogService", "method": "GetCatalog"},
                     {"service": "toolsearch.v1.CatalogService", "method": "ListCatalogs"},
+                    {"service": "toolsearch.v1.CatalogService", "method": "ListTenants"},
                 ],
                 "retryPolicy": {
                     "maxAttempts": 5,
@@ -42,7 +50,68 @@ OPTIONS: tuple[tuple[str, str | int], ...] = (
 )
 
 TENANT_HEADER = "x-toolsearch-tenant"
+AUTHORIZATION_HEADER = "authorization"
 
 
-def metadata(tenant: str | None) -> tuple[tuple[str, str], ...]:
-    return ((TENANT_HEADER, tenant),) if tenant is not None else ()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tls:
+    """Speak TLS: all of it is optional, in PEM. `ca`: who signed the server's certificate, if not one of the usual authorities.
+    `certificate` and `key`: the client's own, where the server asks for one. `server_name`: if it is not in the target."""
+
+    ca: bytes | None = None
+    certificate: bytes | None = None
+    key: bytes | None = field(default=None, repr=False)
+    server_name: str | None = None
+
+
+class ClearTextKey(ValueError):
+    """The key would travel unencrypted to another machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """What sync and async channels are made from."""
+
+    credentials: grpc.ChannelCredentials | None
+    options: tuple[tuple[str, str | int], ...]
+    metadata: tuple[tuple[str, str], ...] = field(repr=False)
+
+    @classmethod
+    def to(cls, target: str, *, tenant: str | None, api_key: str | None, tls: Tls | bool) -> Self:
+        """Raises ClearTextKey if the key would travel in clear to another machine."""
+        if api_key is not None and not tls and not is_local(target):
+            raise ClearTextKey(f"an API key is not sent unencrypted to {target}: speak TLS")
+        metadata = [(TENANT_HEADER, tenant)] if tenant is not None else []
+        if api_key is not None:
+            metadata.append((AUTHORIZATION_HEADER, f"Bearer {api_key.strip()}"))
+        if not tls:
+            return cls(None, OPTIONS, tuple(metadata))
+        files = tls if isinstance(tls, Tls) else Tls()
+        options = OPTIONS
+        if files.server_name:
+            options += (("grpc.ssl_target_name_override", files.server_name),)
+        credentials = grpc.ssl_channel_credentials(files.ca, files.key, files.certificate)
+        return cls(credentials, options, tuple(metadata))
+
+
+def traced(metadata: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """With the caller's span, where OpenTelemetry is in use: the service's spans then belong to the same trace."""
+    if "opentelemetry.trace" not in sys.modules:
+        return metadata
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+    carrier: dict[str, str] = {}
+    TraceContextTextMapPropagator().inject(carrier)
+    return (*metadata, *carrier.items())
+
+
+def is_local(target: str) -> bool:
+    """Whether a target is this machine, so that nothing on the way could listen."""
+    if target.startswith(("unix:", "unix-abstract:")):
+        return True
+    _, separator, rest = target.partition(":///")
+    try:
+        host = urlsplit(f"//{rest if separator else target}").hostname or ""
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -7,9 +7,10 @@ from typing import Any, Self, TypeVar
 
 import grpc
 
-from toolsearch import _calls, _channel
+from toolsearch import _calls
 from toolsearch import types as t
 from toolsearch._calls import Call, Definition, Page
+from toolsearch._channel import Connection, Tls, traced
 from toolsearch._session import Session, reconnect_delays
 from toolsearch.errors import Unavailable, from_rpc_error
 from toolsearch.v1.catalog_service_pb2_grpc import CatalogServiceStub
@@ -28,6 +29,9 @@ class Client:
             print(match.name, match.reason)
     ```
 
+    `api_key` says who calls, and for which tenant; `tenant` is for administrators, who may act for any, and for servers without
+    credentials. `tls=True` speaks TLS, `Tls(...)` says more about it. A key is not sent unencrypted but to this machine.
+
     Reads see this client's own writes (`min_revision=0` turns that off for a call) and are retried when a replica goes away;
     writes are not retried. `timeout` is in seconds and covers retries. What the service refuses or cannot do is a
     ToolSearchError; values that cannot even be sent are a ValueError or TypeError.
@@ -39,14 +43,20 @@ class Client:
         *,
         catalog: str = "default",
         tenant: str | None = None,
+        api_key: str | None = None,
+        tls: Tls | bool = False,
         timeout: float = 10.0,
     ) -> None:
         self.target = target
         self.catalog = catalog
         self._timeout = timeout
-        self._metadata = _channel.metadata(tenant)
+        connection = Connection.to(target, tenant=tenant, api_key=api_key, tls=tls)
+        self._metadata = connection.metadata
         self._session = Session(catalog)
-        self._channel = grpc.insecure_channel(target, options=_channel.OPTIONS)
+        if connection.credentials is None:
+            self._channel = grpc.insecure_channel(target, options=connection.options)
+        else:
+            self._channel = grpc.secure_channel(target, connection.credentials, options=connection.options)
         self._stubs: dict[str, Any] = {
             _calls.SEARCH: ToolSearchServiceStub(self._channel),
             _calls.CATALOG: CatalogServiceStub(self._channel),
@@ -140,7 +150,7 @@ class Client:
         while True:
             call = _calls.watch(self.catalog, start)
             try:
-                for response in self._stubs[call.service].WatchCatalog(call.request, metadata=self._metadata):
+                for response in self._stubs[call.service].WatchCatalog(call.request, metadata=traced(self._metadata)):
                     event = call.result(response)
                     start = event.version
                     delays = reconnect_delays()
@@ -191,6 +201,10 @@ class Client:
         """The tenant's catalogs by name."""
         return self._pages(lambda token: _calls.list_catalogs(page_size, token), timeout)
 
+    def list_tenants(self, *, page_size: int = 0, timeout: float | None = None) -> Iterator[t.TenantListing]:
+        """All tenants that have catalogs, by name. For administrators."""
+        return self._pages(lambda token: _calls.list_tenants(page_size, token), timeout)
+
     def delete_catalog(self, *, expected_revision: int | None = None, timeout: float | None = None) -> None:
         """Delete the catalog with everything in it."""
         self._run(_calls.delete_catalog(self.catalog, expected_revision), timeout)
@@ -200,7 +214,9 @@ class Client:
     def _run(self, call: Call[Result], timeout: float | None) -> Result:
         method = getattr(self._stubs[call.service], call.method)
         try:
-            response = method(call.request, timeout=self._timeout if timeout is None else timeout, metadata=self._metadata)
+            response = method(
+                call.request, timeout=self._timeout if timeout is None else timeout, metadata=traced(self._metadata)
+            )
         except grpc.RpcError as error:
             raise from_rpc_error(error, self.target) from None
         return self._session.noted(call.result(response))

@@ -241,6 +241,18 @@ class CatalogListing:
     name: str
     version: Version
     updated: datetime
+    entry_count: int
+    bytes: int
+    """Of definitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class TenantListing:
+    name: str
+    catalog_count: int
+    entry_count: int
+    bytes: int
+    """Of definitions."""
 
 
 class WatchKind(StrEnum):

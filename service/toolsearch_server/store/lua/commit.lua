@@ -2,8 +2,8 @@
 -- that the writer had read, or if Redis refuses writes: then the first write fails, before anything was written.
 --
 -- KEYS meta, entries, log (one slot)
--- ARGV expected epoch, expected revision, epoch, revision, id, time, log changes, log bytes, record, publishing command, channel,
---      announcement, number of deletes, deleted fields..., field and value of each upsert...
+-- ARGV expected epoch, expected revision, epoch, revision, id, time, size in entries and bytes, log changes, log bytes, record,
+--      publishing command, channel, announcement, number of deletes, deleted fields..., field and value of each upsert...
 -- Answers {1} or, if the catalog is elsewhere, {0, epoch, revision}.
 local meta, entries, log = KEYS[1], KEYS[2], KEYS[3]
 local known = redis.call('HMGET', meta, 'epoch', 'revision', 'deleted', 'id')
@@ -25,23 +25,24 @@ if ARGV[2] == '0' then
   redis.call('DEL', meta, entries, log)
 end
 redis.call('HSET', meta, 'epoch', ARGV[3], 'revision', ARGV[4], 'id', ARGV[5], 'updated', ARGV[6])
-local first_upsert = 14 + tonumber(ARGV[13])
-for index = 14, first_upsert - 1 do
+redis.call('HSET', meta, 'size', ARGV[7], 'bytes', ARGV[8])
+local first_upsert = 16 + tonumber(ARGV[15])
+for index = 16, first_upsert - 1 do
   redis.call('HDEL', entries, ARGV[index])
 end
 for index = first_upsert, #ARGV, 2 do
   redis.call('HSET', entries, ARGV[index], ARGV[index + 1])
 end
 
-redis.call('XADD', log, ARGV[4] .. '-1', 'id', ARGV[5], 'record', ARGV[9])
-local bytes = redis.call('HINCRBY', meta, 'log_bytes', #ARGV[9])
+redis.call('XADD', log, ARGV[4] .. '-1', 'id', ARGV[5], 'record', ARGV[11])
+local bytes = redis.call('HINCRBY', meta, 'log_bytes', #ARGV[11])
 local length = redis.call('XLEN', log)
-while length > 0 and (length > tonumber(ARGV[7]) or bytes > tonumber(ARGV[8])) do
+while length > 0 and (length > tonumber(ARGV[9]) or bytes > tonumber(ARGV[10])) do
   local oldest = redis.call('XRANGE', log, '-', '+', 'COUNT', 1)[1]
   redis.call('XDEL', log, oldest[1])
   bytes = redis.call('HINCRBY', meta, 'log_bytes', -#oldest[2][4])
   length = length - 1
 end
 
-redis.call(ARGV[10], ARGV[11], ARGV[12])
+redis.call(ARGV[12], ARGV[13], ARGV[14])
 return {1}

@@ -4,8 +4,10 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from toolsearch import types as t
+from toolsearch._channel import ClearTextKey, Tls
 from toolsearch.cli import commands
 from toolsearch.cli.files import FileError
 from toolsearch.cli.output import Output
@@ -23,7 +25,8 @@ examples:
   toolsearch load tools.jsonl --server github
   toolsearch --json catalog
 
-environment: TOOLSEARCH_TARGET, TOOLSEARCH_TENANT, TOOLSEARCH_CATALOG give the defaults; NO_COLOR turns colours off
+environment: TOOLSEARCH_TARGET, TOOLSEARCH_TENANT, TOOLSEARCH_CATALOG give the defaults; TOOLSEARCH_API_KEY says who calls, and
+TOOLSEARCH_TLS=1, or TOOLSEARCH_TLS_CA=FILE, that TLS is spoken; NO_COLOR turns colours off
 exit codes: 0 done, 1 refused or failed, 2 wrong usage
 """
 
@@ -41,7 +44,14 @@ def run(argv: Sequence[str], environment: Mapping[str, str]) -> int:
     arguments = _parser(environment).parse_args(argv)
     timeout = 10.0 if arguments.timeout is None else arguments.timeout
     try:
-        with Client(arguments.target, catalog=arguments.catalog, tenant=arguments.tenant, timeout=timeout) as client:
+        with Client(
+            arguments.target,
+            catalog=arguments.catalog,
+            tenant=arguments.tenant,
+            api_key=environment.get("TOOLSEARCH_API_KEY") or None,
+            tls=_tls(arguments),
+            timeout=timeout,
+        ) as client:
             command: commands.Command = arguments.run
             code = command(client, arguments, Output())
             sys.stdout.flush()
@@ -51,6 +61,9 @@ def run(argv: Sequence[str], environment: Mapping[str, str]) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+    except ClearTextKey as error:
+        sys.stderr.write(f"toolsearch: {error}\n")
+        return 2
     except BrokenPipeError:  # the reader of our output went away, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -62,6 +75,12 @@ def run(argv: Sequence[str], environment: Mapping[str, str]) -> int:
         return 2
 
 
+def _tls(arguments: argparse.Namespace) -> Tls | bool:
+    if arguments.ca:
+        return Tls(ca=Path(arguments.ca).read_bytes())
+    return bool(arguments.tls)
+
+
 def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="toolsearch", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -70,6 +89,8 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         parser,
         target=environment.get("TOOLSEARCH_TARGET", "localhost:50051"),
         tenant=environment.get("TOOLSEARCH_TENANT"),
+        tls=environment.get("TOOLSEARCH_TLS", "0") not in ("", "0"),
+        ca=environment.get("TOOLSEARCH_TLS_CA"),
         catalog=environment.get("TOOLSEARCH_CATALOG", "default"),
         json=False,
         timeout=None,
@@ -121,6 +142,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
 
     command("catalog", commands.catalog, "show what is in the catalog: counts, revision, tokens")
     command("catalogs", commands.catalogs, "list the tenant's catalogs")
+    command("tenants", commands.tenants, "list all tenants, for administrators")
     delete_catalog = command("delete-catalog", commands.delete_catalog, "delete the catalog with everything in it")
     delete_catalog.add_argument("--yes", action="store_true", help="do it")
     command("watch", commands.watch, "show changes as they happen, until interrupted")
@@ -147,7 +169,9 @@ def _add_common(parser: argparse.ArgumentParser, **defaults: object) -> None:
     group.add_argument(
         "--target", default=default("target"), metavar="HOST:PORT", help="where the service is (localhost:50051)"
     )
-    group.add_argument("--tenant", default=default("tenant"), help="whose catalogs, on a server without credentials")
+    group.add_argument("--tenant", default=default("tenant"), help="whose catalogs: for administrators, or without credentials")
+    group.add_argument("--tls", action="store_true", default=default("tls"), help="speak TLS")
+    group.add_argument("--ca", default=default("ca"), metavar="FILE", help="speak TLS; this signed the server's certificate")
     group.add_argument("--catalog", default=default("catalog"), help="which catalog (default)")
     group.add_argument("--json", action="store_true", default=default("json"), help="print JSON")
     group.add_argument("--timeout", type=float, default=default("timeout"), metavar="S", help="seconds to wait for an answer")

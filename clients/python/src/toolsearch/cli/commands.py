@@ -193,10 +193,21 @@ def catalogs(client: Client, arguments: argparse.Namespace, out: Output) -> int:
         for listing in listings:
             out.json(listing)
         return 0
-    rows = [
-        [each.name, f"revision {each.version.revision}", f"changed {each.updated:%Y-%m-%d %H:%M:%S} UTC"] for each in listings
-    ]
+    rows = []
+    for each in listings:
+        changed = f"changed {each.updated:%Y-%m-%d %H:%M:%S} UTC"
+        rows.append([each.name, f"{each.entry_count} entries", f"revision {each.version.revision}", changed])
     out.table(rows)
+    return 0
+
+
+def tenants(client: Client, arguments: argparse.Namespace, out: Output) -> int:
+    listings = list(client.list_tenants())
+    if arguments.json:
+        for listing in listings:
+            out.json(listing)
+        return 0
+    out.table([[each.name, f"{each.catalog_count} catalogs", f"{each.entry_count} entries"] for each in listings])
     return 0
 
 

@@ -138,15 +138,49 @@ class DeleteCatalogResponse(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
+class ListTenantsRequest(_message.Message):
+    __slots__ = ("page_size", "page_token")
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    page_size: int
+    page_token: str
+    def __init__(self, page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListTenantsResponse(_message.Message):
+    __slots__ = ("tenants", "next_page_token", "total_size")
+    TENANTS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_SIZE_FIELD_NUMBER: _ClassVar[int]
+    tenants: _containers.RepeatedCompositeFieldContainer[TenantListing]
+    next_page_token: str
+    total_size: int
+    def __init__(self, tenants: _Optional[_Iterable[_Union[TenantListing, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., total_size: _Optional[int] = ...) -> None: ...
+
+class TenantListing(_message.Message):
+    __slots__ = ("name", "catalog_count", "entry_count", "bytes")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    CATALOG_COUNT_FIELD_NUMBER: _ClassVar[int]
+    ENTRY_COUNT_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    catalog_count: int
+    entry_count: int
+    bytes: int
+    def __init__(self, name: _Optional[str] = ..., catalog_count: _Optional[int] = ..., entry_count: _Optional[int] = ..., bytes: _Optional[int] = ...) -> None: ...
+
 class CatalogListing(_message.Message):
-    __slots__ = ("name", "version", "update_time")
+    __slots__ = ("name", "version", "update_time", "entry_count", "bytes")
     NAME_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     UPDATE_TIME_FIELD_NUMBER: _ClassVar[int]
+    ENTRY_COUNT_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
     name: str
     version: _entry_pb2.Version
     update_time: _timestamp_pb2.Timestamp
-    def __init__(self, name: _Optional[str] = ..., version: _Optional[_Union[_entry_pb2.Version, _Mapping]] = ..., update_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    entry_count: int
+    bytes: int
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[_Union[_entry_pb2.Version, _Mapping]] = ..., update_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., entry_count: _Optional[int] = ..., bytes: _Optional[int] = ...) -> None: ...
 
 class Catalog(_message.Message):
     __slots__ = ("name", "version", "update_time", "entry_count", "tokens", "servers", "kinds")

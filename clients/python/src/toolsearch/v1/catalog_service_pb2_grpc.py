@@ -69,6 +69,11 @@ class CatalogServiceStub(object):
                 request_serializer=toolsearch_dot_v1_dot_catalog__service__pb2.DeleteCatalogRequest.SerializeToString,
                 response_deserializer=toolsearch_dot_v1_dot_catalog__service__pb2.DeleteCatalogResponse.FromString,
                 _registered_method=True)
+        self.ListTenants = channel.unary_unary(
+                '/toolsearch.v1.CatalogService/ListTenants',
+                request_serializer=toolsearch_dot_v1_dot_catalog__service__pb2.ListTenantsRequest.SerializeToString,
+                response_deserializer=toolsearch_dot_v1_dot_catalog__service__pb2.ListTenantsResponse.FromString,
+                _registered_method=True)
 
 
 class CatalogServiceServicer(object):
@@ -121,6 +126,13 @@ class CatalogServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListTenants(self, request, context):
+        """Lists the tenants that have catalogs, by name, a page at a time; some that had may be among them. For administrators.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_CatalogServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -153,6 +165,11 @@ def add_CatalogServiceServicer_to_server(servicer, server):
                     servicer.DeleteCatalog,
                     request_deserializer=toolsearch_dot_v1_dot_catalog__service__pb2.DeleteCatalogRequest.FromString,
                     response_serializer=toolsearch_dot_v1_dot_catalog__service__pb2.DeleteCatalogResponse.SerializeToString,
+            ),
+            'ListTenants': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListTenants,
+                    request_deserializer=toolsearch_dot_v1_dot_catalog__service__pb2.ListTenantsRequest.FromString,
+                    response_serializer=toolsearch_dot_v1_dot_catalog__service__pb2.ListTenantsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -322,6 +339,33 @@ class CatalogService(object):
             '/toolsearch.v1.CatalogService/DeleteCatalog',
             toolsearch_dot_v1_dot_catalog__service__pb2.DeleteCatalogRequest.SerializeToString,
             toolsearch_dot_v1_dot_catalog__service__pb2.DeleteCatalogResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListTenants(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/toolsearch.v1.CatalogService/ListTenants',
+            toolsearch_dot_v1_dot_catalog__service__pb2.ListTenantsRequest.SerializeToString,
+            toolsearch_dot_v1_dot_catalog__service__pb2.ListTenantsResponse.FromString,
             options,
             channel_credentials,
             insecure,

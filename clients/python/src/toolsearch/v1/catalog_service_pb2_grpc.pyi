@@ -62,6 +62,12 @@ class CatalogServiceStub:
     ]
     """Deletes a catalog with everything in it. If it comes to be again, it has another epoch."""
 
+    ListTenants: grpc.UnaryUnaryMultiCallable[
+        toolsearch.v1.catalog_service_pb2.ListTenantsRequest,
+        toolsearch.v1.catalog_service_pb2.ListTenantsResponse,
+    ]
+    """Lists the tenants that have catalogs, by name, a page at a time; some that had may be among them. For administrators."""
+
 class CatalogServiceAsyncStub:
     """CatalogService changes catalogs and tells what is in them.
 
@@ -105,6 +111,12 @@ class CatalogServiceAsyncStub:
         toolsearch.v1.catalog_service_pb2.DeleteCatalogResponse,
     ]
     """Deletes a catalog with everything in it. If it comes to be again, it has another epoch."""
+
+    ListTenants: grpc.aio.UnaryUnaryMultiCallable[
+        toolsearch.v1.catalog_service_pb2.ListTenantsRequest,
+        toolsearch.v1.catalog_service_pb2.ListTenantsResponse,
+    ]
+    """Lists the tenants that have catalogs, by name, a page at a time; some that had may be among them. For administrators."""
 
 class CatalogServiceServicer(metaclass=abc.ABCMeta):
     """CatalogService changes catalogs and tells what is in them.
@@ -161,5 +173,13 @@ class CatalogServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[toolsearch.v1.catalog_service_pb2.DeleteCatalogResponse, collections.abc.Awaitable[toolsearch.v1.catalog_service_pb2.DeleteCatalogResponse]]:
         """Deletes a catalog with everything in it. If it comes to be again, it has another epoch."""
+
+    @abc.abstractmethod
+    def ListTenants(
+        self,
+        request: toolsearch.v1.catalog_service_pb2.ListTenantsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[toolsearch.v1.catalog_service_pb2.ListTenantsResponse, collections.abc.Awaitable[toolsearch.v1.catalog_service_pb2.ListTenantsResponse]]:
+        """Lists the tenants that have catalogs, by name, a page at a time; some that had may be among them. For administrators."""
 
 def add_CatalogServiceServicer_to_server(servicer: CatalogServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

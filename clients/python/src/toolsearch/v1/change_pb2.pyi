@@ -45,7 +45,7 @@ class EntryKey(_message.Message):
     def __init__(self, server: _Optional[str] = ..., kind: _Optional[_Union[_entry_pb2.EntryKind, str]] = ..., local_name: _Optional[str] = ...) -> None: ...
 
 class Change(_message.Message):
-    __slots__ = ("epoch", "revision", "time", "upserts", "deletes", "gone_names", "id")
+    __slots__ = ("epoch", "revision", "time", "upserts", "deletes", "gone_names", "id", "trace_parent")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     TIME_FIELD_NUMBER: _ClassVar[int]
@@ -53,6 +53,7 @@ class Change(_message.Message):
     DELETES_FIELD_NUMBER: _ClassVar[int]
     GONE_NAMES_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
+    TRACE_PARENT_FIELD_NUMBER: _ClassVar[int]
     epoch: str
     revision: int
     time: _timestamp_pb2.Timestamp
@@ -60,7 +61,8 @@ class Change(_message.Message):
     deletes: _containers.RepeatedCompositeFieldContainer[EntryKey]
     gone_names: _containers.RepeatedScalarFieldContainer[str]
     id: str
-    def __init__(self, epoch: _Optional[str] = ..., revision: _Optional[int] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., upserts: _Optional[_Iterable[_Union[StoredEntry, _Mapping]]] = ..., deletes: _Optional[_Iterable[_Union[EntryKey, _Mapping]]] = ..., gone_names: _Optional[_Iterable[str]] = ..., id: _Optional[str] = ...) -> None: ...
+    trace_parent: str
+    def __init__(self, epoch: _Optional[str] = ..., revision: _Optional[int] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., upserts: _Optional[_Iterable[_Union[StoredEntry, _Mapping]]] = ..., deletes: _Optional[_Iterable[_Union[EntryKey, _Mapping]]] = ..., gone_names: _Optional[_Iterable[str]] = ..., id: _Optional[str] = ..., trace_parent: _Optional[str] = ...) -> None: ...
 
 class Announcement(_message.Message):
     __slots__ = ("epoch", "revision", "change", "deleted")

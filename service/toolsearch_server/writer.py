@@ -2,18 +2,24 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
 from toolsearch_server.changes import NO_ENTRIES, NO_VERSION, Entries, Outcome, Version
 from toolsearch_server.errors import RevisionMismatch, WriteContention
+from toolsearch_server.limits import Limits
+from toolsearch_server.quotas import Quotas
 from toolsearch_server.store import CatalogKey, Conflict, Store
 from toolsearch_server.store.catch_up import catch_up
+from toolsearch_server.tracing import Tracer
 
 WRITE_ATTEMPTS = 8
 
 
 class StoreWriter:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, limits: Limits, tracer: Tracer) -> None:
         self._store = store
+        self._quotas = Quotas(store, limits)
+        self._tracer = tracer
         self._known: dict[CatalogKey, Entries] = {}
         self._locks: dict[CatalogKey, asyncio.Lock] = {}
 
@@ -29,11 +35,14 @@ class StoreWriter:
                 outcome = await asyncio.to_thread(plan, current)
                 if not outcome.change and current.version != NO_VERSION:
                     return current.version, outcome
+                change = replace(outcome.change, trace_parent=self._tracer.current())
+                await self._quotas.check(key, current.size, change.size, new=current.version == NO_VERSION)
                 try:
-                    version = await self._store.commit(key, current.version, outcome.change)
+                    version = await self._store.commit(key, current.version, change)
                 except Conflict:
                     continue
-                self._known[key] = await asyncio.to_thread(current.after, outcome.change, version)
+                self._quotas.note(key, change.size)
+                self._known[key] = await asyncio.to_thread(current.after, change, version)
                 return version, outcome
         raise WriteContention(f"other writers changed the catalog {WRITE_ATTEMPTS} times while this one tried")
 

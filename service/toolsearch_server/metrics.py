@@ -1,0 +1,177 @@
+"""What operators measure. The only module that knows prometheus_client; every metric of the service is defined here.
+
+Values that grow with the number of catalogs are read when somebody asks for them, not kept while calls are answered.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.registry import Collector
+
+CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
+OTHER_TENANTS = "(other)"
+SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+COUNTS = (0, 1, 2, 5, 10, 20, 50, 100)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogFigures:
+    """Of all catalogs in memory."""
+
+    catalogs: int
+    entries: int
+    index_bytes: int
+    index_bytes_allowed: int
+    stale: int
+    stalest_seconds: float
+    revision_lag: int
+    """Changes that are known and not searchable yet, of the catalog with the most."""
+
+
+class Metrics:
+    def __init__(self, *, version: str, tenant_labels: int) -> None:
+        self.registry = registry = CollectorRegistry()
+        self._tenant_labels = tenant_labels
+        self._tenants: set[str] = set()
+        ProcessCollector(registry=registry)
+        Gauge("toolsearch_build_info", "Always 1.", ["version"], registry=registry).labels(version).set(1)
+        self._requests = Counter(
+            "toolsearch_requests", "Calls by their outcome.", ["method", "code", "strategy"], registry=registry
+        )
+        self._seconds = Histogram(
+            "toolsearch_request_seconds", "How long calls took.", ["method"], buckets=SECONDS, registry=registry
+        )
+        self._refusals = Counter("toolsearch_refusals", "Refused calls by their reason.", ["reason"], registry=registry)
+        self._tenant_requests = Counter(
+            "toolsearch_tenant_requests", "Calls by tenant, of the first tenants seen.", ["tenant", "code"], registry=registry
+        )
+        self._results = Histogram(
+            "toolsearch_search_results", "Matches in an answer.", ["strategy"], buckets=COUNTS, registry=registry
+        )
+        self._empty = Counter("toolsearch_search_empty", "Answers without a match.", ["strategy"], registry=registry)
+        self._loads = Histogram(
+            "toolsearch_catalog_load_seconds", "How long it took to load a catalog.", buckets=SECONDS, registry=registry
+        )
+        self._load_failures = Counter(
+            "toolsearch_catalog_load_failures", "Catalogs that could not be loaded.", registry=registry
+        )
+        self._evictions = Counter("toolsearch_catalog_evictions", "Catalogs let go of, by cause.", ["cause"], registry=registry)
+        self._applies = Histogram(
+            "toolsearch_apply_seconds",
+            "From when a change is known to this replica until it is searchable.",
+            buckets=SECONDS,
+            registry=registry,
+        )
+        self._store_errors = Counter("toolsearch_store_errors", "Failures of the store.", registry=registry)
+        self._disturbances = Counter(
+            "toolsearch_follower_disturbances", "What made a catalog suspect, by cause.", ["cause"], registry=registry
+        )
+        self._listings = Counter(
+            "toolsearch_mcp_listings", "Listings of MCP servers, by outcome.", ["outcome"], registry=registry
+        )
+
+    def expose(self) -> bytes:
+        return generate_latest(self.registry)
+
+    def call_ended(self, method: str, code: str, *, tenant: str, strategy: str, reason: str, seconds: float) -> None:
+        self._requests.labels(method, code, strategy).inc()
+        self._seconds.labels(method).observe(seconds)
+        self._tenant_requests.labels(self._tenant_label(tenant), code).inc()
+        if reason:
+            self._refusals.labels(reason).inc()
+
+    def _tenant_label(self, tenant: str) -> str:
+        if not tenant:
+            return ""
+        if tenant in self._tenants:
+            return tenant
+        if len(self._tenants) >= self._tenant_labels:
+            return OTHER_TENANTS
+        self._tenants.add(tenant)
+        return tenant
+
+    def searched(self, strategy: str, results: int) -> None:
+        self._results.labels(strategy).observe(results)
+        if not results:
+            self._empty.labels(strategy).inc()
+
+    def loaded(self, seconds: float) -> None:
+        self._loads.observe(seconds)
+
+    def load_failed(self) -> None:
+        self._load_failures.inc()
+
+    def evicted(self, cause: str) -> None:
+        self._evictions.labels(cause).inc()
+
+    def applied(self, seconds: float) -> None:
+        self._applies.observe(seconds)
+
+    def store_failed(self) -> None:
+        self._store_errors.inc()
+
+    def disturbed(self, cause: str) -> None:
+        self._disturbances.labels(cause).inc()
+
+    def listed(self, outcome: str) -> None:
+        self._listings.labels(outcome).inc()
+
+    def watch_catalogs(self, figures: Callable[[], CatalogFigures]) -> None:
+        self.registry.register(_CatalogCollector(figures))
+
+    def watch_work(self, figures: Callable[[], Mapping[str, tuple[int, int]]]) -> None:
+        """By lane: how many pieces of work are under way, and how many wait."""
+        self.registry.register(_WorkCollector(figures))
+
+    def watch_sessions(self, states: Callable[[], Iterable[str]]) -> None:
+        """The state of each MCP server that is followed."""
+        self.registry.register(_SessionCollector(states))
+
+
+class _CatalogCollector(Collector):
+    def __init__(self, figures: Callable[[], CatalogFigures]) -> None:
+        self._figures = figures
+
+    def collect(self) -> Iterator[Metric]:
+        now = self._figures()
+        for name, text, value in (
+            ("toolsearch_catalogs", "Catalogs in memory.", now.catalogs),
+            ("toolsearch_entries", "Entries in memory.", now.entries),
+            ("toolsearch_index_bytes", "Memory of catalogs, as estimated.", now.index_bytes),
+            ("toolsearch_index_bytes_allowed", "Memory that catalogs may have.", now.index_bytes_allowed),
+            ("toolsearch_stale_catalogs", "Catalogs that may have missed something.", now.stale),
+            ("toolsearch_staleness_seconds", "Since when the stalest catalog may have.", now.stalest_seconds),
+            ("toolsearch_revision_lag", "Changes known and not searchable yet, of the catalog with most.", now.revision_lag),
+        ):
+            yield GaugeMetricFamily(name, text, value=float(value))
+
+
+class _WorkCollector(Collector):
+    def __init__(self, figures: Callable[[], Mapping[str, tuple[int, int]]]) -> None:
+        self._figures = figures
+
+    def collect(self) -> Iterator[Metric]:
+        active = GaugeMetricFamily("toolsearch_work_active", "Pieces of work under way.", labels=["lane"])
+        waiting = GaugeMetricFamily("toolsearch_work_waiting", "Pieces of work that wait for their turn.", labels=["lane"])
+        for lane, (working, queued) in self._figures().items():
+            active.add_metric([lane], working)
+            waiting.add_metric([lane], queued)
+        yield active
+        yield waiting
+
+
+class _SessionCollector(Collector):
+    def __init__(self, states: Callable[[], Iterable[str]]) -> None:
+        self._states = states
+
+    def collect(self) -> Iterator[Metric]:
+        sessions = GaugeMetricFamily("toolsearch_mcp_sessions", "MCP servers followed, by state.", labels=["state"])
+        counts: dict[str, int] = {}
+        for state in self._states():
+            counts[state] = counts.get(state, 0) + 1
+        for state, count in sorted(counts.items()):
+            sessions.add_metric([state], count)
+        yield sessions
