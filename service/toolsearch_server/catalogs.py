@@ -250,8 +250,7 @@ class Catalogs:
                     await self._store.delete(key, version)
                 except Conflict:
                     await self._refresh(key, loaded)
-                    if not loaded.lost:
-                        continue
+                    continue
                 self._quotas.note(key, None)
                 self._drop(key, loaded)
                 return
@@ -290,9 +289,9 @@ class Catalogs:
         return bool(caught.changes)
 
     async def _missing(self, key: CatalogKey, loaded: _Loaded) -> bool:
-        if loaded.lost:
-            return False
         (version,) = await self._store.versions([key])
+        if loaded.lost and version is None:
+            return False
         if version is None and loaded.catalog.entries.version != NO_VERSION:
             log.error("the store has lost a catalog, serving what is in memory", tenant=key.tenant, catalog=key.catalog)
             loaded.lost = True
@@ -338,7 +337,7 @@ class Catalogs:
         """The changes after `start` until the catalog is closed."""
         catalog = loaded.catalog
         with _watching(loaded):
-            version = catalog.entries.version
+            version = start or catalog.entries.version
             if start is None:
                 yield Current(version)
             else:
@@ -348,6 +347,13 @@ class Catalogs:
             while not catalog.closed:
                 if self._stopping:
                     raise ShuttingDown
+                newest = catalog.entries.version
+                if version.epoch != newest.epoch or version.revision > newest.revision:
+                    # By the log the watcher knows more than this replica, which is to catch up.
+                    if self.observer is not None:
+                        self.observer.doubt(key)
+                    await catalog.changed()
+                    continue
                 changes = catalog.changes_since(version.revision)
                 if changes is None:
                     version = catalog.entries.version
@@ -374,6 +380,8 @@ class Catalogs:
         if logged is None:
             yield SnapshotNeeded(catalog.entries.version)
             return
+        if not logged:
+            yield Current(start)
         for version, change in logged:
             yield ChangedNames.of(change, version)
 
@@ -494,12 +502,21 @@ def _following(version: Version, announced: Sequence[Announced]) -> tuple[list[t
     changes: list[tuple[Version, Change]] = []
     for each in sorted(announced, key=lambda each: each.version.revision):
         if each.version.epoch == version.epoch and each.version.revision <= version.revision:
+            if each.version.revision == version.revision and _differ(each.version.id, version.id):
+                return changes, False  # what we hold was lost, and another change has its revision now
             continue
         if each.change is None or each.version != Version(version.epoch, version.revision + 1):
+            return changes, False
+        if _differ(each.change.previous_id, version.id):
             return changes, False
         version = each.version
         changes.append((version, each.change))
     return changes, True
+
+
+def _differ(left: str, right: str) -> bool:
+    """Whether two ids prove a loss. Stores that lose nothing have none."""
+    return bool(left and right and left != right)
 
 
 @contextmanager

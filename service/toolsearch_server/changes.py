@@ -47,6 +47,8 @@ class Change:
     gone_names: tuple[str, ...] = ()
     size: Size = field(default=NO_SIZE, compare=False)
     trace_parent: str = field(default="", compare=False)
+    previous_id: str = field(default="", compare=False)
+    """Of the change that led to the version before, where the store keeps ids."""
 
     def __bool__(self) -> bool:
         return bool(self.upserts or self.deletes)

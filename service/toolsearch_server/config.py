@@ -138,6 +138,9 @@ class Config:
     idle_seconds: float = 3600.0
     embeddings: str = "auto"
     mcp_config: Path | None = None
+    stale_after: float = 600.0
+    forget_after: float | None = None
+    poll_seconds: float = 10.0
     keys: Path | None = None
     tokens: TokenSettings | None = None
     tls: TlsFiles | None = None
@@ -164,6 +167,7 @@ class WatchConfig:
     http: Address | None = None
     limits: Limits = DEFAULT_LIMITS
     observing: Observing = Observing()
+    prune: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,6 +222,9 @@ def _serve(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Con
         idle_seconds=arguments.idle_seconds,
         embeddings=arguments.embeddings,
         mcp_config=_path(arguments.mcp_config),
+        stale_after=arguments.stale_after,
+        forget_after=arguments.forget_after or None,
+        poll_seconds=arguments.poll_seconds or 10.0,
         keys=_path(arguments.keys),
         tokens=tokens,
         tls=_tls(arguments),
@@ -315,6 +322,7 @@ def _watch(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Wat
         http=parse_address(arguments.http, "--http") if arguments.http else None,
         limits=_limits(arguments),
         observing=_observing(arguments),
+        prune=arguments.prune,
     )
 
 
@@ -425,6 +433,22 @@ class _Options:
             help="set a limit, see below; may be given several times ($TOOLSEARCH_LIMITS, separated by commas)",
         )
 
+    def add_aging(self) -> None:
+        self.add(
+            "--stale-after",
+            default=600.0,
+            text="tag the entries of an MCP server that is away for so long with stale; 0: never",
+            type=_seconds,
+            metavar="S",
+        )
+        self.add(
+            "--forget-after",
+            default=0.0,
+            text="remove the entries of an MCP server that is away for so long; 0: never",
+            type=_seconds,
+            metavar="S",
+        )
+
     def add_observing(self) -> None:
         self.add("--audit-log", default=None, text="append audit records to this file instead of the log", metavar="FILE")
         self.add("--otlp", default=None, text="send traces to this OpenTelemetry collector, by OTLP/gRPC", metavar="URL")
@@ -459,6 +483,14 @@ def _serve_options(options: _Options) -> None:
     options.add(
         "--mcp-config", default=None, text="follow the MCP servers in this file; see toolsearch-server watch", metavar="FILE"
     )
+    options.add_aging()
+    options.add(
+        "--poll-seconds",
+        default=10.0,
+        text="compare catalogs with a shared store so often, beside what is announced",
+        type=_seconds,
+        metavar="S",
+    )
     options.parser.add_argument("--log-queries", action="store_true", help="log what is searched for, and who searches")
     options.parser.add_argument("--sample", action="store_true", help="load a sample catalog if the default tenant has none")
 
@@ -475,19 +507,12 @@ def _watch_options(options: _Options) -> None:
     options.add("--http", default=None, text="where to answer /metrics, /livez and /readyz", metavar="HOST:PORT")
     options.add_limits()
     options.add_observing()
-    options.add(
-        "--stale-after",
-        default=600.0,
-        text="tag the entries of a server that is away for so long with stale; 0: never",
-        type=_seconds,
-        metavar="S",
-    )
-    options.add(
-        "--forget-after",
-        default=0.0,
-        text="remove the entries of a server that is away for so long; 0: never",
-        type=_seconds,
-        metavar="S",
+    options.add_aging()
+    options.parser.add_argument(
+        "--prune",
+        action="store_true",
+        help="at the start, remove the entries of servers that were followed before and are not in the file any more; only if "
+        "all watchers of the store have the same file",
     )
     options.parser.add_argument(
         "--once", action="store_true", help="list every server once, write, print what changed, and exit"

@@ -7,6 +7,7 @@ revisions do not follow on each other, when an announcement cannot be read) the 
 import asyncio
 import random
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import structlog
@@ -23,6 +24,8 @@ POLL_SECONDS = 10.0
 INBOX_ANNOUNCEMENTS = 1_000
 """More than so many that wait for one catalog are dropped: the log has them."""
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 0.05, 5.0
+LOOKS_AT_ONCE = 16
+"""Catalogs that are compared with the store at the same time: each takes a connection."""
 
 log = structlog.get_logger()
 
@@ -46,6 +49,7 @@ class Follower:
         self._catalogs = catalogs
         self._poll_seconds = poll_seconds
         self._inboxes: dict[CatalogKey, _Inbox] = {}
+        self._looking = asyncio.Semaphore(LOOKS_AT_ONCE)
         self.disturbances: Counter[str] = Counter()
         catalogs.observer = self
 
@@ -118,7 +122,8 @@ class Follower:
                 look, inbox.look = inbox.look, False
                 subscribed = inbox.subscribed
                 try:
-                    await self._catalogs.take_in(key, announced, look=look)
+                    async with self._looking if look else nullcontext():
+                        await self._catalogs.take_in(key, announced, look=look)
                 except Exception as error:
                     failures += 1
                     inbox.look = True

@@ -28,13 +28,14 @@ from toolsearch_server.tracing import NoTracer, Tracer
 
 STALE_TAG = "stale"
 JITTER = 0.1
+HINTED_RETRY_SECONDS = 0.5
 KNOWN_PROBLEMS = 100
 """Sets of problems per server that are remembered, to be logged only once."""
 
 log = structlog.get_logger()
 
 Planner = Callable[[Entries], Outcome]
-State = Literal["waiting for lease", "connecting", "following", "away"]
+State = Literal["waiting for lease", "connecting", "following", "away", "removing"]
 
 
 class Writer(Protocol):
@@ -155,6 +156,7 @@ class ServerFollower:
 
     async def remove(self) -> None:
         """The server is not configured any more."""
+        self._state = "removing"
         delays = _Delays(self._settings)
         while not await self._write(self._plan(plan_sync, offered=())):  # noqa: ASYNC110 tries again
             await asyncio.sleep(delays.next())
@@ -218,8 +220,12 @@ class ServerFollower:
             finally:
                 self._session = None
             await self._age()
+            delay = delays.next()
+            # A hint shortens the wait, but many of them must not start a broken server many times.
+            shortest = min(delay, HINTED_RETRY_SECONDS)
+            await asyncio.sleep(shortest)
             with suppress(TimeoutError):
-                async with asyncio.timeout(delays.next()):
+                async with asyncio.timeout(delay - shortest):
                     await self._hinted.wait()
 
     async def _keep_listing(self, session: Session, delays: "_Delays") -> None:
@@ -267,6 +273,10 @@ class ServerFollower:
         return partial(plan, server=self.spec.name, limits=self._settings.limits, **arguments)
 
     async def _write(self, plan: Planner) -> bool:
+        if self._leases is not None and self._state != "removing" and time.monotonic() >= self._held_until:
+            # Another watcher may have the lease by now, and have listed later than we did.
+            self._log.warning("entries of mcp server not written, the lease has ended")
+            return False
         try:
             outcome = await write_recorded(self._writer, self.spec, plan, self._settings)
         except Exception as error:

@@ -5,11 +5,11 @@ import contextvars
 import logging
 import os
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import anyio
 import httpx2
@@ -50,6 +50,8 @@ CLOSE_SECONDS = 2.0
 
 SECRET_LENGTH = 6
 """Shorter values of headers and variables are no secrets, and words like "of" would not be readable any more."""
+
+SECRET_PATH_LENGTH = 16
 
 # The SDK logs other people's output with tracebacks: not on our stderr, unless somebody configures its logger.
 logging.getLogger("mcp").addHandler(logging.NullHandler())
@@ -320,12 +322,44 @@ async def _stdio(transport: StdioTransport) -> AsyncGenerator[TransportStreams]:
 @asynccontextmanager
 async def _http(transport: HttpTransport, limits: WatchLimits) -> AsyncGenerator[TransportStreams]:
     timeout = httpx2.Timeout(limits.request_seconds, read=SILENCE_SECONDS)
+    bounded = _BoundedTransport(limits.listing_bytes)
     async with (
-        httpx2.AsyncClient(headers=dict(transport.headers), timeout=timeout) as http,
+        httpx2.AsyncClient(headers=dict(transport.headers), timeout=timeout, transport=bounded) as http,
         # The SDK's own limit of 1 MiB for an answer is less than a page of a large server.
         streamable_http_client(transport.url, http_client=http, max_sse_event_size=limits.listing_bytes) as streams,
     ):
         yield streams
+
+
+class _BoundedTransport(httpx2.AsyncHTTPTransport):
+    """Answers that are read as a whole fail when they are too long. Of streams of events the SDK bounds each event."""
+
+    def __init__(self, most_bytes: int) -> None:
+        super().__init__()
+        self._most_bytes = most_bytes
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        response = await super().handle_async_request(request)
+        if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+            response.stream = _BoundedStream(response.stream, self._most_bytes)
+        return response
+
+
+class _BoundedStream(httpx2.AsyncByteStream):
+    def __init__(self, stream: Any, most_bytes: int) -> None:
+        self._stream = stream
+        self._most_bytes = most_bytes
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = self._most_bytes
+        async for piece in self._stream:
+            left -= len(piece)
+            if left < 0:
+                raise httpx2.ReadError(f"the answer has more than {self._most_bytes} bytes (listing_bytes)")
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
 
 class _NoticedEnd:
@@ -402,6 +436,9 @@ def _secrets(transport: StdioTransport | HttpTransport) -> list[str]:
         values = [*transport.env.values(), *transport.args]
     else:
         parts = urlsplit(transport.url)
-        values = [transport.url, parts.query, parts.netloc.rpartition("@")[0], *transport.headers.values()]
+        queried = [value for _, value in parse_qsl(parts.query, keep_blank_values=True)]
+        values = [transport.url, parts.query, parts.path, parts.netloc.rpartition("@")[0], *transport.headers.values()]
+        # A token may also be in the path: what is as long as one is taken for one.
+        values += (*queried, *(part for part in parts.path.split("/") if len(part) >= SECRET_PATH_LENGTH))
     words = {word for value in values for word in (value, *value.split()) if len(word) >= SECRET_LENGTH}
     return sorted(words, key=len, reverse=True)

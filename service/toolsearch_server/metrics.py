@@ -36,6 +36,7 @@ class Metrics:
         self.registry = registry = CollectorRegistry()
         self._tenant_labels = tenant_labels
         self._tenants: set[str] = set()
+        self._sessions: _SessionCollector | None = None
         ProcessCollector(registry=registry)
         Gauge("toolsearch_build_info", "Always 1.", ["version"], registry=registry).labels(version).set(1)
         self._requests = Counter(
@@ -127,8 +128,11 @@ class Metrics:
         self.registry.register(_WorkCollector(figures))
 
     def watch_sessions(self, states: Callable[[], Iterable[str]]) -> None:
-        """The state of each MCP server that is followed."""
-        self.registry.register(_SessionCollector(states))
+        """The state of each MCP server that is followed; what was watched before is not any more."""
+        if self._sessions is not None:
+            self.registry.unregister(self._sessions)
+        self._sessions = _SessionCollector(states)
+        self.registry.register(self._sessions)
 
 
 class _CatalogCollector(Collector):

@@ -129,11 +129,11 @@ class Server:
             metrics.watch_work(self._processor.figures)
             self._background(catalogs.run_evictions)
             if isinstance(store, RedisStore):
-                self._background(Follower(store, catalogs, metrics=metrics).run)
+                self._background(Follower(store, catalogs, poll_seconds=self._config.poll_seconds, metrics=metrics).run)
             await self._open_port(catalogs, identity)
             await self._open_http()
             if self._config.mcp_config is not None:
-                self._background(_follow_servers(self._config.mcp_config, store, catalogs, self._limits, self._observers))
+                self._background(_follow_servers(self._config.mcp_config, store, catalogs, self._config, self._observers))
             if isinstance(store, RedisStore):
                 self._background(partial(self._await_store, store, catalogs))
             else:
@@ -227,7 +227,7 @@ class Server:
         self.http_address = await self._cleanup.enter_async_context(running)
 
     def _background(self, work: Work) -> None:
-        task = asyncio.create_task(_kept_running(work))
+        task = asyncio.create_task(kept_running(work))
 
         async def stop() -> None:
             task.cancel()
@@ -264,7 +264,7 @@ async def answering_http(address: Address, ready: Callable[[], bool], metrics: M
 
 
 def _follow_servers(
-    path: Path, store: SqliteStore | RedisStore, catalogs: Catalogs, limits: Limits, observers: Observers
+    path: Path, store: SqliteStore | RedisStore, catalogs: Catalogs, config: Config, observers: Observers
 ) -> Work:
     if not path.is_file():
         raise StartError(f"--mcp-config {path}: there is no such file")
@@ -273,11 +273,20 @@ def _follow_servers(
         from toolsearch_server.watch import follow_servers
     except ImportError as error:
         raise StartError(f"--mcp-config: install toolsearch-server[mcp] to follow MCP servers ({error})") from error
-    settings = WatchSettings(limits=limits, audit=observers.audit, metrics=observers.metrics, tracer=observers.tracer)
-    return partial(follow_servers, store, catalogs, settings, path, os.environ)
+    settings = WatchSettings(
+        limits=config.limits,
+        stale_after=config.stale_after,
+        forget_after=config.forget_after,
+        audit=observers.audit,
+        metrics=observers.metrics,
+        tracer=observers.tracer,
+    )
+    # The embedded store has no other watcher: what is not in this file is not followed by anybody.
+    prune = isinstance(store, SqliteStore)
+    return partial(follow_servers, store, catalogs, settings, path, os.environ, prune=prune)
 
 
-async def _kept_running(work: Work) -> None:
+async def kept_running(work: Work) -> None:
     """A defect in what goes on in the background must be seen, and must not end it for good."""
     failures = 0
     while True:

@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -20,7 +21,7 @@ from toolsearch_server.errors import StoreUnavailable
 from toolsearch_server.mcp_config import McpConfig, McpConfigError, parse
 from toolsearch_server.mcp_hints import HintError, parse_hint
 from toolsearch_server.mcp_watcher import OnceResult, Watcher, WatchSettings, Writer, follow_file
-from toolsearch_server.server import Observers, answering_http
+from toolsearch_server.server import Observers, answering_http, kept_running
 from toolsearch_server.store import CatalogKey, StoreOpenError
 from toolsearch_server.store.opening import open_store
 from toolsearch_server.store.redis import RedisStore
@@ -34,11 +35,17 @@ REFILL_SECONDS = 5.0
 
 
 async def follow_servers(
-    store: SqliteStore | RedisStore, writer: Writer, settings: WatchSettings, path: Path, environment: Mapping[str, str]
+    store: SqliteStore | RedisStore,
+    writer: Writer,
+    settings: WatchSettings,
+    path: Path,
+    environment: Mapping[str, str],
+    *,
+    prune: bool,
 ) -> None:
     """Follow the servers in the file `path`, until cancelled."""
     shared = store if isinstance(store, RedisStore) else None
-    watcher = Watcher(writer, shared, settings)
+    watcher = Watcher(writer, shared, settings, store, prune=prune)
     if settings.metrics is not None:
         settings.metrics.watch_sessions(lambda: [status.state for status in watcher.status()])
     async with asyncio.TaskGroup() as tasks:
@@ -95,7 +102,7 @@ async def watch(config: WatchConfig) -> int:
     try:
         writer = StoreWriter(store, config.limits, observers.tracer)
         if config.once:
-            results = await Watcher(writer, None, settings).once(known)
+            results = await Watcher(writer, None, settings, store, prune=config.prune).once(known)
             sys.stdout.write(_as_json(results) if config.json else _as_table(results))
             return 1 if any(result.error for result in results) else 0
         async with AsyncExitStack() as stack:
@@ -105,7 +112,8 @@ async def watch(config: WatchConfig) -> int:
                 http["http"] = str(await stack.enter_async_context(answering))
             servers = len(known.servers)
             log.info("watching", path=str(config.mcp_config), servers=servers, store=str(config.store), **http)
-            await _until_stopped(follow_servers(store, writer, settings, config.mcp_config, os.environ))
+            work = partial(follow_servers, store, writer, settings, config.mcp_config, os.environ, prune=config.prune)
+            await _until_stopped(kept_running(work))
         return 0
     finally:
         await store.close()
@@ -149,7 +157,7 @@ def _row(result: OnceResult) -> dict[str, object]:
 
 
 def _as_table(results: Sequence[OnceResult]) -> str:
-    columns = ("server", "catalog", "added", "updated", "deleted", "unchanged")
+    columns = ("server", "tenant", "catalog", "added", "updated", "deleted", "unchanged")
     rows = [columns, *(tuple(str(_row(result)[column]) for column in columns) for result in results)]
     widths = [max(len(row[index]) for row in rows) for index in range(len(columns))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

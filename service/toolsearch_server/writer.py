@@ -1,8 +1,10 @@
 """Writing to catalogs without searching them: entries are kept, indexes are not."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
+from weakref import WeakValueDictionary
 
 from toolsearch_server.changes import NO_ENTRIES, NO_VERSION, Entries, Outcome, Version
 from toolsearch_server.errors import RevisionMismatch, WriteContention
@@ -13,6 +15,8 @@ from toolsearch_server.store.catch_up import catch_up
 from toolsearch_server.tracing import Tracer
 
 WRITE_ATTEMPTS = 8
+KNOWN_CATALOGS = 100
+"""Whose entries are kept between writes; those of others are read again."""
 
 
 class StoreWriter:
@@ -20,14 +24,15 @@ class StoreWriter:
         self._store = store
         self._quotas = Quotas(store, limits)
         self._tracer = tracer
-        self._known: dict[CatalogKey, Entries] = {}
-        self._locks: dict[CatalogKey, asyncio.Lock] = {}
+        self._known: OrderedDict[CatalogKey, Entries] = OrderedDict()
+        self._locks: WeakValueDictionary[CatalogKey, asyncio.Lock] = WeakValueDictionary()
 
     async def write(
         self, key: CatalogKey, plan: Callable[[Entries], Outcome], *, expected_revision: int | None = None
     ) -> tuple[Version, Outcome]:
         """Plan a change on the newest entries and commit it; again if another writer was faster."""
-        async with self._locks.setdefault(key, asyncio.Lock()):
+        lock = self._locks.setdefault(key, asyncio.Lock())
+        async with lock:
             for _ in range(WRITE_ATTEMPTS):
                 current = await self._newest(key)
                 if expected_revision is not None and expected_revision != current.version.revision:
@@ -42,11 +47,18 @@ class StoreWriter:
                 except Conflict:
                     continue
                 self._quotas.note(key, change.size)
-                self._known[key] = await asyncio.to_thread(current.after, change, version)
+                self._remember(key, await asyncio.to_thread(current.after, change, version))
                 return version, outcome
         raise WriteContention(f"other writers changed the catalog {WRITE_ATTEMPTS} times while this one tried")
 
     async def _newest(self, key: CatalogKey) -> Entries:
         caught = await catch_up(self._store, key, self._known.get(key, NO_ENTRIES))
-        self._known[key] = NO_ENTRIES if caught is None else caught.entries
-        return self._known[key]
+        newest = NO_ENTRIES if caught is None else caught.entries
+        self._remember(key, newest)
+        return newest
+
+    def _remember(self, key: CatalogKey, entries: Entries) -> None:
+        self._known[key] = entries
+        self._known.move_to_end(key)
+        if len(self._known) > KNOWN_CATALOGS:
+            self._known.popitem(last=False)

@@ -12,6 +12,8 @@ from toolsearch import Client, ToolSearchError
 
 CONVERGENCE_SECONDS = 20.0
 """All replicas answer alike so long after the last fault is over, at the latest."""
+NEVER = ("--poll-seconds", "86400")
+"""Catalogs are never compared for no reason: what is found must have been announced, or found missing."""
 
 
 @dataclass
@@ -113,14 +115,16 @@ def names_on(address: str) -> frozenset[str]:
         return frozenset(match.name for match in client.search("thing", limit=100, min_revision=0).matches)
 
 
-def check_convergence(addresses: Sequence[str], writes: Writes, *, all_kept: bool = True) -> None:
-    """All replicas end alike; with what was acknowledged last for every server, if the store kept everything."""
+def check_convergence(store: str, addresses: Sequence[str], writes: Writes, *, all_kept: bool = True) -> None:
+    """All replicas end like a fresh one; with what was acknowledged last for every server, if the store kept everything."""
+    with running_replicas(store, 1) as (_, fresh):
+        wait_until_ready(fresh[0])
 
-    def alike() -> bool:
-        found = {names_on(address) for address in addresses}
-        return len(found) == 1
+        def alike() -> bool:
+            found = {names_on(address) for address in (*addresses, *fresh)}
+            return len(found) == 1
 
-    wait_for(alike, seconds=CONVERGENCE_SECONDS, what="replicas that answer alike")
+        wait_for(alike, seconds=CONVERGENCE_SECONDS, what="replicas that answer alike")
     if not all_kept:
         return
     latest = {name.partition("_")[0]: name for name in writes.acknowledged}
@@ -135,7 +139,8 @@ def check_convergence(addresses: Sequence[str], writes: Writes, *, all_kept: boo
 def running_replicas(store: str, count: int, *arguments: str) -> Iterator[tuple[list[ServerProcess], list[str]]]:
     with ExitStack() as stack:
         started = [
-            stack.enter_context(running_server("--store", store, "--embeddings", "off", *arguments)) for _ in range(count)
+            stack.enter_context(running_server("--store", store, "--embeddings", "off", *NEVER, *arguments))
+            for _ in range(count)
         ]
         for process, _ in started:
             wait_for(lambda process=process: '"event": "ready"' in process.log, what="a replica that is ready")  # type: ignore[misc]

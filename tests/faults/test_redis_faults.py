@@ -1,9 +1,15 @@
 """Redis and the network fail under load, with real processes. What is promised is in docs/guarantees.md."""
 
+import json
 import signal
+import urllib.request
 from collections.abc import Iterator
+from typing import Any
 
+import grpc
 import pytest
+from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
+from grpc_health.v1.health_pb2_grpc import HealthStub
 
 from faults.history import Proxy, Traffic, check_convergence, names_on, running_replicas, wait_until_ready
 from redis_process import RedisProcess, running_redis
@@ -47,7 +53,7 @@ def test_redis_killed_and_restarted_with_its_data_costs_refused_writes_and_nothi
         traffic.stop()
         traffic.check_searches()
         traffic.check_same_meaning_everywhere()
-        check_convergence(addresses, traffic.writes)
+        check_convergence(redis.url, addresses, traffic.writes)
 
 
 def test_redis_restarted_without_its_data_leaves_searches_working_and_replicas_converge_on_what_is_written_then() -> None:
@@ -58,7 +64,7 @@ def test_redis_restarted_without_its_data_leaves_searches_working_and_replicas_c
         traffic.wait_for_writes(80)
         traffic.stop()
         traffic.check_searches()
-        check_convergence(addresses, traffic.writes, all_kept=False)
+        check_convergence(redis.url, addresses, traffic.writes, all_kept=False)
         with Client(addresses[0]) as client:
             client.sync_server("late", [tool("late", "thing")])
         for address in addresses:
@@ -74,7 +80,7 @@ def test_subscribers_thrown_out_by_redis_miss_nothing(redis: RedisProcess) -> No
         traffic.stop()
         traffic.check_searches()
         traffic.check_same_meaning_everywhere()
-        check_convergence(addresses, traffic.writes)
+        check_convergence(redis.url, addresses, traffic.writes)
 
 
 def test_a_frozen_redis_stops_writes_and_not_searches_and_staleness_is_told(redis: RedisProcess) -> None:
@@ -90,7 +96,8 @@ def test_a_frozen_redis_stops_writes_and_not_searches_and_staleness_is_told(redi
         traffic.wait_for_writes(30)
         traffic.stop()
         traffic.check_searches()
-        check_convergence(addresses, traffic.writes)
+        traffic.check_same_meaning_everywhere()
+        check_convergence(redis.url, addresses, traffic.writes)
         with Client(addresses[0]) as client:
             wait_for(lambda: client.search("thing", min_revision=0).version.stale_seconds == 0, what="freshness")
 
@@ -141,19 +148,37 @@ def channels(redis: RedisProcess) -> list[str]:
     return [line for line in redis.command("PUBSUB", "CHANNELS").split("\r\n") if line.endswith(":changes")]
 
 
-def test_a_replica_killed_at_any_moment_loses_nothing_and_a_new_one_knows_everything(redis: RedisProcess) -> None:
-    with running_replicas(redis.url, 2) as (_, addresses), running_replicas(redis.url, 1) as (doomed, _):
+def test_replicas_killed_while_they_apply_changes_lose_nothing_and_new_ones_know_everything(redis: RedisProcess) -> None:
+    with running_replicas(redis.url, 2) as (_, addresses):
         traffic = begin(addresses)
-        traffic.wait_for_writes(20)
-        doomed[0].kill()
-        traffic.wait_for_writes(20)
+        for _ in range(4):
+            with running_replicas(redis.url, 1) as (doomed, at):
+                # It starts while changes pour in, and applies them when it is killed.
+                wait_until_ready(at[0])
+                before = names_on(at[0])
+                wait_for(lambda at=at, before=before: names_on(at[0]) != before, what="a replica that applies changes")  # type: ignore[misc]
+                doomed[0].kill()
         with running_replicas(redis.url, 1) as (_, late):
-            # It starts while changes pour in.
             wait_until_ready(late[0])
             traffic.wait_for_writes(20)
             traffic.stop()
             traffic.check_searches()
-            check_convergence([*addresses, *late], traffic.writes)
+            traffic.check_same_meaning_everywhere()
+            check_convergence(redis.url, [*addresses, *late], traffic.writes)
+
+
+def test_losing_redis_does_not_make_a_ready_replica_unready(redis: RedisProcess) -> None:
+    with running_replicas(redis.url, 1, "--http", "127.0.0.1:0") as (processes, addresses):
+        fill(addresses[0])
+        listening = next(json.loads(line) for line in processes[0].lines if '"listening"' in line)
+        with Client(addresses[0]) as client, grpc.insecure_channel(addresses[0]) as channel:
+            health: Any = HealthStub(channel)
+            redis.freeze()
+            wait_for(lambda: client.search("thing", min_revision=0).version.stale_seconds, seconds=30, what="staleness")
+            assert health.Check(HealthCheckRequest()).status == HealthCheckResponse.SERVING
+            with urllib.request.urlopen(f"http://{listening['http']}/readyz") as answer:
+                assert answer.status == 200
+            redis.thaw()
 
 
 def test_a_server_that_starts_without_redis_is_alive_and_becomes_ready_with_it(redis: RedisProcess) -> None:

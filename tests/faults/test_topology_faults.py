@@ -39,7 +39,8 @@ def test_a_sentinel_fail_over_loses_no_search_and_replicas_converge(tmp_path: Pa
                 traffic.wait_for_writes(80)
                 traffic.stop()
                 traffic.check_searches()
-                check_convergence(addresses, traffic.writes, all_kept=False)
+                traffic.check_same_meaning_everywhere()
+                check_convergence(url, addresses, traffic.writes, all_kept=False)
 
 
 class running_sentinel:  # noqa: N801 used like a function
@@ -77,7 +78,7 @@ def test_a_catalog_whose_slot_moves_to_another_node_is_followed_there() -> None:
         traffic.stop()
         traffic.check_searches()
         traffic.check_same_meaning_everywhere()
-        check_convergence(addresses, traffic.writes)
+        check_convergence(cluster.url, addresses, traffic.writes)
 
 
 def move_slot(nodes: Sequence[RedisProcess], key: str) -> None:

@@ -49,10 +49,7 @@ def running_watcher(path: Path, redis: RedisProcess) -> Iterator[ServerProcess]:
 
 
 def found(address: str) -> frozenset[str]:
-    try:
-        return frozenset(name.partition(".")[2] for name in names_on(address))
-    except ToolSearchError:
-        return frozenset()
+    return frozenset(name.partition(".")[2] for name in names_or_nothing(address))
 
 
 def wait_until_found(addresses: list[str], *names: str, seconds: float = 30.0) -> None:
@@ -152,11 +149,50 @@ def test_watch_once_lists_writes_prints_a_table_and_exits(tools: ToolFile, tmp_p
     first = watch_once(*arguments)
     assert first.returncode == 0, first.stderr
     assert [line.split() for line in first.stdout.splitlines()] == [
-        ["server", "catalog", "added", "updated", "deleted", "unchanged"],
-        ["s", "default", "2", "0", "0", "0"],
+        ["server", "tenant", "catalog", "added", "updated", "deleted", "unchanged"],
+        ["s", "default", "default", "2", "0", "0", "0"],
     ]
     second = json.loads(watch_once(*arguments, "--json").stdout)
     assert [(row["server"], row["added"], row["unchanged"]) for row in second] == [("s", 0, 2)]
+
+
+def test_watch_once_removes_servers_that_were_dropped_since_if_asked_to(tools: ToolFile, tmp_path: Path) -> None:
+    arguments = ("--store", f"sqlite:{tmp_path}/store.db", "--json", "--config")
+    watch_once(*arguments, str(configuration(tmp_path, s=stdio(tools), t=stdio(tools))))
+    path = str(configuration(tmp_path, t=stdio(tools)))
+    assert [row["server"] for row in json.loads(watch_once(*arguments, path).stdout)] == ["t"]
+    rows = json.loads(watch_once(*arguments, path, "--prune").stdout)
+    assert [(row["server"], row["deleted"]) for row in rows] == [("t", 0), ("s", 2)]
+    assert [row["server"] for row in json.loads(watch_once(*arguments, path, "--prune").stdout)] == ["t"]
+
+
+def test_a_server_dropped_while_nobody_watched_is_removed_at_the_start(tools: ToolFile, tmp_path: Path) -> None:
+    offer(tools, "a")
+    store = ("--store", f"sqlite:{tmp_path}/store.db", "--mcp-config")
+    with running_server(*store, str(configuration(tmp_path, s=stdio(tools), t=stdio(tools)))) as (server, address):
+        wait_for(lambda: names_or_nothing(address) == {"s.a", "t.a"}, what="both servers")
+        server.stop()
+    with running_server(*store, str(configuration(tmp_path, t=stdio(tools)))) as (_, address):
+        wait_for(lambda: names_or_nothing(address) == {"t.a"}, what="one server")
+
+
+def names_or_nothing(address: str) -> frozenset[str]:
+    try:
+        return names_on(address)
+    except ToolSearchError:
+        return frozenset()
+
+
+def test_a_server_that_crashes_in_the_middle_of_its_pages_keeps_what_it_had(
+    redis: RedisProcess, tools: ToolFile, tmp_path: Path
+) -> None:
+    offer(tools, "a", "b")
+    path = configuration(tmp_path, s=stdio(tools))
+    with running_replicas(redis.url, 1) as (_, addresses), running_watcher(path, redis) as watcher:
+        wait_until_found(addresses, "a", "b")
+        configuration(tmp_path, s=stdio(tools, "--misbehave", "crash", "--page-size", "1"))
+        wait_for(lambda: "mcp server is away" in watcher.log, what="a crash")
+        assert found(addresses[0]) == {"a", "b"}
 
 
 def test_watch_once_fails_if_a_server_fails_and_writes_the_others(tools: ToolFile, tmp_path: Path) -> None:
@@ -164,7 +200,7 @@ def test_watch_once_fails_if_a_server_fails_and_writes_the_others(tools: ToolFil
     ran = watch_once("--config", str(path), "--store", f"sqlite:{tmp_path}/store.db")
     assert ran.returncode == 1
     assert "broken: failed, nothing was changed" in ran.stdout
-    assert "s       default  2" in ran.stdout
+    assert "s       default  default  2" in ran.stdout
 
 
 def test_a_file_that_cannot_be_used_is_explained_at_the_start(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Replicas follow what others write."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from toolsearch_server.changes import Version
 from toolsearch_server.errors import CatalogNotFound, RevisionMismatch
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
 from toolsearch_server.store import Announced, CatalogKey, News
+from toolsearch_server.store.redis import RedisStore
 from toolsearch_server.store.redis_keys import Keys
 
 
@@ -233,19 +235,93 @@ async def test_an_evicted_catalog_is_not_followed_any_more(redis_server: RedisPr
         await eventually(lambda: channel not in redis_server.command("PUBSUB", "CHANNELS"))
 
 
-async def test_a_history_that_redis_lost_the_end_of_becomes_another_epoch(redis_server: RedisProcess) -> None:
-    """As after a fail-over to a replica that had not got the last writes."""
-    async with replica(redis_server.url) as ours, replica(redis_server.url) as theirs:
+class Backup:
+    """What Redis has of a catalog, to be put back later: as after a fail-over to a replica without the last writes."""
+
+    def __init__(self, store: RedisStore) -> None:
+        self._client: Any = store._client
         keys = Keys("toolsearch:")
+        self._keys = (keys.meta(CATALOG), keys.entries(CATALOG), keys.log(CATALOG))
+        self._dumps: list[bytes] = []
+
+    async def take(self) -> None:
+        self._dumps = [await self._client.dump(key) for key in self._keys]
+
+    async def put_back(self) -> None:
+        for key, dump in zip(self._keys, self._dumps, strict=True):
+            await self._client.restore(key, 0, dump, replace=True)
+
+
+async def test_changes_announced_after_redis_lost_others_are_not_put_on_top_of_the_lost_ones(
+    redis_server: RedisProcess,
+) -> None:
+    async with replica(redis_server.url) as ours, replica(redis_server.url) as theirs:
+        backup = Backup(ours.store)
+        await write_tools(ours.catalogs, "a")
+        await backup.take()
+        await write_tools(ours.catalogs, "lost")
+        await ours.follows()
+        await theirs.follows()
+        await backup.put_back()
+        writer = Catalogs(theirs.store, limits=DEFAULT_LIMITS, idle_seconds=1)
+        for name in ("other", "third"):
+            await write_tools(writer, name)
+        for each in (ours, theirs):
+            await eventually(lambda each=each: each.names() == ["s.a", "s.other", "s.third"])  # type: ignore[misc]
+
+
+async def test_a_write_on_top_of_a_change_that_redis_lost_is_made_on_what_redis_has(redis_server: RedisProcess) -> None:
+    async with replica(redis_server.url) as ours, replica(redis_server.url) as theirs:
+        backup = Backup(ours.store)
+        await write_tools(ours.catalogs, "a")
+        await backup.take()
+        await write_tools(ours.catalogs, "lost")
+        ours.store.feed.unfollow(CATALOG)
+        await backup.put_back()
+        await write_tools(theirs.catalogs, "other")
+        await write_tools(ours.catalogs, "mine")
+        truth = await ours.store.snapshot(CATALOG)
+        assert truth is not None and sorted(truth.by_name) == ["s.a", "s.mine", "s.other"]
+        await eventually(lambda: ours.names() == theirs.names() == sorted(truth.by_name))
+
+
+async def test_a_watch_on_a_replica_that_is_behind_goes_on_where_the_log_ended(redis_server: RedisProcess) -> None:
+    async with replica(redis_server.url) as ours, replica(redis_server.url) as theirs:
+        first, _ = await write_tools(ours.catalogs, "a")
+        await write_tools(ours.catalogs, "b")
+        await theirs.follows()
+        theirs.store.feed.unfollow(CATALOG)
+        await write_tools(ours.catalogs, "c")
+        events = theirs.catalogs.watch(CATALOG, first.revision, first.epoch)
+        async with asyncio.timeout(10):
+            seen = [(await anext(events)).version.revision for _ in range(2)]
+            await write_tools(ours.catalogs, "d")
+            theirs.follower.doubt(CATALOG)
+            seen.append((await anext(events)).version.revision)
+        assert seen == [2, 3, 4]
+
+
+async def test_a_catalog_that_the_store_lost_can_be_deleted_everywhere(redis_server: RedisProcess) -> None:
+    async with replica(redis_server.url) as ours, replica(redis_server.url) as theirs:
+        await write_tools(ours.catalogs, "a")
+        await ours.follows()
+        await theirs.follows()
+        redis_server.command("FLUSHALL")
+        for each in (ours, theirs):
+            each.follower.doubt(CATALOG)
+            await eventually(lambda each=each: each.catalogs.loaded[CATALOG].staleness)  # type: ignore[misc]
+        await ours.catalogs.delete(CATALOG, expected_revision=None)
+        await eventually(lambda: CATALOG not in theirs.catalogs.loaded)
+
+
+async def test_a_history_that_redis_lost_the_end_of_becomes_another_epoch(redis_server: RedisProcess) -> None:
+    async with replica(redis_server.url) as ours, replica(redis_server.url) as theirs:
+        backup = Backup(ours.store)
         kept, _ = await write_tools(ours.catalogs, "a")
-        dumps = {
-            key: await ours.store._client.dump(key) for key in (keys.meta(CATALOG), keys.entries(CATALOG), keys.log(CATALOG))
-        }
+        await backup.take()
         await write_tools(ours.catalogs, "lost")
         await theirs.follows()
-        for key, dump in dumps.items():
-            assert dump is not None
-            await ours.store._client.restore(key, 0, dump, replace=True)
+        await backup.put_back()
         writer = Catalogs(theirs.store, limits=DEFAULT_LIMITS, idle_seconds=1)
         other, _ = await write_tools(writer, "other")
         assert other == Version(kept.epoch, 2), "the same version as the lost one, with other contents"

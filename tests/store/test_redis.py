@@ -9,7 +9,8 @@ import trustme
 
 from redis_process import RedisProcess, free_port, redis_store, running_redis
 from support import draft, tool
-from toolsearch_server.changes import NO_ENTRIES, NO_VERSION, Change, Version, plan_apply
+from toolsearch_server.changes import NO_ENTRIES, NO_VERSION, Change, Version, plan_apply, plan_sync
+from toolsearch_server.entry import Draft
 from toolsearch_server.errors import StoreUnavailable
 from toolsearch_server.limits import DEFAULT_LIMITS
 from toolsearch_server.store import CatalogKey, Conflict
@@ -22,6 +23,41 @@ KEY = CatalogKey("tenant", "catalog")
 
 def change(*names: str) -> Change:
     return plan_apply(NO_ENTRIES, [draft(tool(name), "s") for name in names], (), DEFAULT_LIMITS).change
+
+
+async def test_a_catalog_read_while_others_write_to_it_is_one_of_its_versions(redis_server: RedisProcess) -> None:
+    """Read in many pieces, with a write between each of them: of entries read before, read after, and not yet there."""
+    store, writer = redis_store(redis_server.url), redis_store(redis_server.url)
+    try:
+        drafts = [draft(tool(f"n{number}", "thing " * 100), "s") for number in range(1_200)]
+        entries = NO_ENTRIES
+        states: dict[int, set[str]] = {}
+
+        async def write(offered: list[Draft]) -> None:
+            nonlocal entries
+            planned = plan_sync(entries, "s", offered, DEFAULT_LIMITS)
+            entries = entries.after(planned.change, await writer.commit(KEY, entries.version, planned.change))
+            states[entries.version.revision] = set(entries.by_name)
+
+        await write(drafts[:1_000])
+        pieces = 0
+        command = store._client.execute_command
+
+        async def with_writes(*words: Any, **options: Any) -> Any:
+            nonlocal pieces
+            if words[0] == "HSCAN":
+                pieces += 1
+                await write(drafts[pieces * 50 : 1_000 + pieces * 50])
+            return await command(*words, **options)
+
+        store._client.execute_command = with_writes  # type: ignore[method-assign]
+        found = await store.snapshot(KEY)
+        assert pieces >= 2
+        assert found is not None and set(found.by_name) == states[found.version.revision]
+        assert found.version.revision == entries.version.revision
+    finally:
+        await store.close()
+        await writer.close()
 
 
 async def test_a_write_whose_answer_was_lost_is_made_once(redis_server: RedisProcess, monkeypatch: pytest.MonkeyPatch) -> None:

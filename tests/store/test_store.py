@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from redis_process import redis_store
 from support import draft, tool
-from toolsearch_server.changes import NO_ENTRIES, NO_VERSION, Change, Entries, Version, plan_apply, plan_sync
+from toolsearch_server.changes import NO_ENTRIES, NO_VERSION, Change, Entries, Size, Version, plan_apply, plan_sync
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
-from toolsearch_server.store import CatalogKey, Conflict, Store
+from toolsearch_server.store import CatalogKey, Conflict, Followed, Store
 from toolsearch_server.store.catch_up import catch_up
+from toolsearch_server.store.redis import RedisStore
 from toolsearch_server.store.sqlite import SqliteStore
 
 KEY = CatalogKey("tenant", "catalog")
@@ -55,6 +56,30 @@ def change_to(entries: Entries, *names: str, server: str = "s", description: str
 async def commit_next(store: Store, *names: str, key: CatalogKey = KEY, description: str = "") -> Version:
     entries = await store.snapshot(key) or NO_ENTRIES
     return await store.commit(key, entries.version, change_to(entries, *names, description=description))
+
+
+async def test_a_record_tells_the_size_of_a_catalog_after_every_change(store: Store) -> None:
+    entries = NO_ENTRIES
+    for names in (("a", "b"), ("b", "c", "d"), ()):
+        planned = plan_sync(entries, "s", [draft(tool(name, "x" * 10), "s") for name in names], DEFAULT_LIMITS)
+        entries = entries.after(planned.change, await store.commit(KEY, entries.version, planned.change))
+        record = await store.record(KEY)
+        assert record is not None
+        assert record.size == entries.size == Size(len(names), sum(entry.bytes for entry in entries.by_key.values()))
+
+
+async def test_tenants_with_catalogs_are_listed_by_name(store: Store) -> None:
+    for tenant in ("b", "a", "ä"):
+        await commit_next(store, "x", key=CatalogKey(tenant, "c"))
+    assert await store.tenants() == sorted(["b", "a", "ä"])
+
+
+async def test_followed_servers_are_remembered_until_they_are_forgotten(store: SqliteStore | RedisStore) -> None:
+    first, second = Followed(KEY, "s"), Followed(CatalogKey("t", '["'), "s")
+    await store.note_followed([first, second])
+    await store.note_followed([first])
+    await store.forget_followed(first)
+    assert await store.followed() == {second}
 
 
 async def test_what_was_committed_is_in_the_snapshot(store: Store) -> None:

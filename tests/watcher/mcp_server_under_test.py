@@ -27,6 +27,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 POLL_SECONDS = 0.01
 HUGE = 10_000_000
+MANY = 50_000
 
 arguments = argparse.ArgumentParser()
 arguments.add_argument("file", type=Path)
@@ -99,6 +100,16 @@ async def list_tools(ctx: Any, params: types.PaginatedRequestParams | None) -> t
             following = "0"
         case "duplicates":
             page = page + page
+        case "many":
+            page = [tools[0] | {"name": f"tool{number}"} for number in range(MANY)]
+            following = None
+        case "broken schemas":
+            page = page + [
+                {
+                    "name": "odd",
+                    "inputSchema": {"type": "object", "properties": {"x": {"type": ["strange", 7], "enum": "no list"}}},
+                }
+            ]
         case "huge":
             page = page + [tools[0] | {"name": "huge", "description": "x" * HUGE}]
         case "tell secrets":
@@ -164,11 +175,21 @@ async def serve_http() -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     sys.stdout.write(f"{listener.getsockname()[1]}\n")
     sys.stdout.flush()
-    config = uvicorn.Config(refusing_2026(app) if given.legacy else app, log_level="critical", lifespan="on")
+    app = endless if given.misbehave == "endless answer" else refusing_2026(app) if given.legacy else app
+    config = uvicorn.Config(app, log_level="critical", lifespan="auto")
     async with anyio.create_task_group() as group:
         group.start_soon(on_changes, announce)
         await uvicorn.Server(config).serve(sockets=[listener])
         group.cancel_scope.cancel()
+
+
+async def endless(scope: Scope, receive: Receive, send: Send) -> None:
+    """A JSON answer that never ends."""
+    if scope["type"] != "http":
+        return
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
+    while True:
+        await send({"type": "http.response.body", "body": b" " * 65_536, "more_body": True})
 
 
 def refusing_2026(app: ASGIApp) -> ASGIApp:

@@ -50,6 +50,21 @@ async def test_changes_of_an_http_server_are_noticed(tools: ToolFile, flags: tup
         await follows_a_change(http_spec(port), tools)
 
 
+async def test_an_answer_that_never_ends_is_cut_off_at_the_limit(tools: ToolFile) -> None:
+    with http_server(tools, "--misbehave", "endless answer") as port, pytest.raises(ConnectionLost, match="listing_bytes"):
+        await listed(http_spec(port), WatchLimits(listing_bytes=1_000_000))
+
+
+async def test_of_fifty_thousand_tools_as_many_are_taken_as_are_allowed(tools: ToolFile) -> None:
+    found = await listed(stdio_spec(tools, "--misbehave", "many"))
+    assert len(found.drafts) == LIMITS.entries_per_server == 10_000
+    assert found.truncated
+
+
+async def test_a_schema_that_makes_no_sense_is_taken_as_it_is(tools: ToolFile) -> None:
+    assert names(await listed(stdio_spec(tools, "--misbehave", "broken schemas"))) == ["first", "second", "odd"]
+
+
 async def test_a_definition_is_the_json_of_mcp(tools: ToolFile) -> None:
     tools.offer("grüße", description="für alle")
     [draft] = (await listed(stdio_spec(tools, tags=("a", "b")))).drafts

@@ -178,6 +178,20 @@ async def test_a_hint_ends_the_pause_before_the_next_attempt(catalogs: Catalogs,
         await until_names(catalogs, "first", "second")
 
 
+async def test_many_hints_do_not_start_a_broken_server_many_times(catalogs: Catalogs) -> None:
+    spec = ServerSpec(name="s", transport=StdioTransport("/no/such/program"))
+    settings = WatchSettings(first_retry_seconds=0.05, last_retry_seconds=60)
+    with capture_logs() as logs:
+        async with watching(catalogs, spec, settings=settings) as watcher:
+            await eventually(lambda: any("away" in log["event"] for log in logs))
+            began = time.monotonic()
+            while time.monotonic() - began < 1.0:
+                watcher.hint("default", "default", spec.name)
+                await asyncio.sleep(0.001)
+    attempts = sum("away" in log["event"] for log in logs)
+    assert attempts <= 6, "one for every half of a second, and the first ones"
+
+
 async def test_one_servers_failure_does_not_affect_another(catalogs: Catalogs, tools: ToolFile, tmp_path: Path) -> None:
     broken = ServerSpec(name="broken", transport=StdioTransport("/no-such-program"))
     mute = stdio_spec(ToolFile(tmp_path / "mute.json"), "--misbehave", "mute", name="mute")

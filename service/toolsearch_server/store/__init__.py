@@ -17,6 +17,13 @@ class CatalogKey(NamedTuple):
     catalog: str
 
 
+class Followed(NamedTuple):
+    """An MCP server that a watcher follows, or followed when it last ran."""
+
+    key: CatalogKey
+    server: str
+
+
 class Conflict(Exception):
     """The catalog is not at the version that the writer had read. Nothing was written."""
 

@@ -149,5 +149,5 @@ def _options(query: str) -> dict[str, str | float]:
 
 
 def _without_credentials(url: str) -> str:
-    scheme, separator, rest = url.partition("://")
-    return f"{scheme}{separator}{rest.rpartition('@')[2]}" if separator else url
+    scheme, separator, rest = url.partition("://" if "://" in url else ":")
+    return f"{scheme}{separator}{rest.rpartition('@')[2]}"

@@ -20,7 +20,7 @@ def encode_key(key: EntryKey) -> bytes:
     return _key(key).SerializeToString(deterministic=True)
 
 
-def encode_change(version: Version, time: datetime, change: Change) -> bytes:
+def encode_change(version: Version, time: datetime, change: Change, previous_id: str = "") -> bytes:
     message = change_pb2.Change(
         epoch=version.epoch,
         revision=version.revision,
@@ -29,6 +29,7 @@ def encode_change(version: Version, time: datetime, change: Change) -> bytes:
         gone_names=change.gone_names,
         id=version.id,
         trace_parent=change.trace_parent,
+        previous_id=previous_id,
     )
     message.time.FromDatetime(time.astimezone(UTC))
     return message.SerializeToString(deterministic=True)
@@ -44,13 +45,14 @@ def _change(message: change_pb2.Change) -> tuple[Version, Change]:
         deletes=tuple(EntryKey(key.server, Kind(key.kind), key.local_name) for key in message.deletes),
         gone_names=tuple(message.gone_names),
         trace_parent=message.trace_parent,
+        previous_id=message.previous_id,
     )
     return Version(message.epoch, message.revision, message.id), change
 
 
 def encode_announcement(version: Version, record: bytes | None) -> bytes:
     """`record` is the change as it is logged; None if it is too large to be sent along."""
-    message = change_pb2.Announcement(epoch=version.epoch, revision=version.revision)
+    message = change_pb2.Announcement(epoch=version.epoch, revision=version.revision, id=version.id)
     if record is not None:
         message.change.ParseFromString(record)
         message.change.SetInParent()
@@ -67,13 +69,13 @@ def decode_announcement(key: CatalogKey, data: bytes) -> Announced | Disturbed:
         message = change_pb2.Announcement.FromString(data)
         if message.deleted:
             return Disturbed(key, "deleted")
-        announced = Version(message.epoch, message.revision)
+        announced = Version(message.epoch, message.revision, message.id)
         if not message.HasField("change"):
             return Announced(key, announced, None)
         version, change = _change(message.change)
     except Exception as error:  # anything may be in a message
         return Disturbed(key, f"unreadable announcement: {error}")
-    if version != announced or not announced.epoch or announced.revision < 1:
+    if version != announced or version.id != announced.id or not announced.epoch or announced.revision < 1:
         return Disturbed(key, "contradictory announcement")
     return Announced(key, version, change)
 

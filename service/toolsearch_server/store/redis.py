@@ -6,10 +6,11 @@ Per catalog there are three keys in one slot: `meta` (epoch, revision, id of the
 
 import asyncio
 import hashlib
+import json
 import re
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from importlib import resources
@@ -25,7 +26,7 @@ from redis.backoff import ExponentialWithJitterBackoff
 from toolsearch_server.changes import NO_VERSION, Change, Entries, Size, Version
 from toolsearch_server.errors import StoreUnavailable
 from toolsearch_server.limits import Limits
-from toolsearch_server.store import CatalogKey, CatalogRecord, Conflict
+from toolsearch_server.store import CatalogKey, CatalogRecord, Conflict, Followed
 from toolsearch_server.store.location import Host, RedisLocation
 from toolsearch_server.store.records import (
     decode_change,
@@ -43,6 +44,8 @@ from toolsearch_server.store.redis_keys import Keys
 ATTEMPTS = 2
 """Tries again of a command whose connection failed. Every script may be run twice."""
 VERSIONS_AT_ONCE = 500
+SCANNED_AT_ONCE = 500
+SNAPSHOT_ATTEMPTS = 3
 DELETION_SECONDS = 24 * 3600
 """How long a replica may be out of touch and still learn that a catalog was deleted, and not lost."""
 UNUSED_NAME_SECONDS = 300
@@ -117,13 +120,32 @@ class RedisStore:
         return found
 
     async def snapshot(self, key: CatalogKey) -> Entries | None:
-        found = await self._run("snapshot", [self._keys.meta(key), self._keys.entries(key)], [], "read")
-        if found is None:
-            return None
-        epoch, revision, change_id, records = found
-        version = Version(epoch.decode(), int(revision), change_id.decode())
-        # In the order of their keys, as the embedded store has them: the order of a hash means nothing.
-        return await asyncio.to_thread(lambda: Entries.of(version, sorted(map(decode_entry, records), key=_key_bytes)))
+        """Read piece by piece, so that a large catalog keeps Redis from nothing else, then brought up to date by the log.
+
+        What is read while others write is of several versions. But a change says all about the entries that it touches: with
+        all changes made since the reading began, in order, whatever was read becomes the newest version.
+        """
+        for _ in range(SNAPSHOT_ATTEMPTS):
+            (version,) = await self.versions([key])
+            if version in (None, NO_VERSION):
+                return None
+            records = await self._scan(self._keys.entries(key))
+            changes = await self.changes_since(key, version)
+            if changes is not None:
+                return await asyncio.to_thread(_brought_up, version, records, changes)
+        raise StoreUnavailable(f"the catalog {key.catalog!r} changes faster than it can be read")
+
+    async def _scan(self, name: str) -> list[bytes]:
+        """All values of a hash; values that change meanwhile may be there twice or not at all."""
+        records: dict[bytes, bytes] = {}
+        cursor: Any = b"0"
+        while True:
+            async with self._failures("read"):
+                answer: Any = await self._client.execute_command("HSCAN", name, cursor, "COUNT", SCANNED_AT_ONCE)
+            cursor, found = answer
+            records.update(found if isinstance(found, dict) else zip(found[::2], found[1::2], strict=True))
+            if int(cursor) == 0:
+                return list(records.values())
 
     async def changes_since(self, key: CatalogKey, version: Version) -> list[tuple[Version, Change]] | None:
         new_epoch = _new_epoch()
@@ -140,7 +162,7 @@ class RedisStore:
         )
         if records is None:
             return None
-        return [decode_change(record) for record in records]
+        return await asyncio.to_thread(lambda: [decode_change(record) for record in records])
 
     async def commit(self, key: CatalogKey, expected: Version, change: Change) -> Version:
         now = datetime.now(UTC)
@@ -149,9 +171,9 @@ class RedisStore:
                 await self._client.zadd(self._keys.catalogs(key.tenant), {key.catalog: now.timestamp()})
                 await self._client.execute_command("SADD", self._keys.tenants, key.tenant)
         version = Version(expected.epoch or _new_epoch(), expected.revision + 1, secrets.token_hex(8))
-        record = await asyncio.to_thread(encode_change, version, now, change)
+        record = await asyncio.to_thread(encode_change, version, now, change, expected.id)
         announced = record if len(record) <= self._limits.announced_bytes else None
-        arguments: list[Any] = [*_spelled(expected), *_spelled(version), version.id, now.timestamp()]
+        arguments: list[Any] = [*_spelled(expected), expected.id, *_spelled(version), version.id, now.timestamp()]
         arguments += (change.size.entries, change.size.bytes)
         arguments += (self._limits.log_changes, self._limits.log_bytes, record)
         arguments += await self._announcing(key, encode_announcement(version, announced))
@@ -175,10 +197,25 @@ class RedisStore:
         answer = await self._run(
             "delete",
             [self._keys.meta(key), self._keys.entries(key), self._keys.log(key)],
-            [*_spelled(expected), DELETION_SECONDS, *await self._announcing(key, encode_deletion(expected))],
+            [*_spelled(expected), expected.id, DELETION_SECONDS, *await self._announcing(key, encode_deletion(expected))],
             "write",
         )
         _refuse_conflict(answer)
+
+    async def followed(self) -> set[Followed]:
+        async with self._failures("read"):
+            listed: Any = await self._client.smembers(self._keys.followed)
+        rows = (json.loads(member) for member in listed)
+        return {Followed(CatalogKey(tenant, catalog), server) for tenant, catalog, server in rows}
+
+    async def note_followed(self, servers: Collection[Followed]) -> None:
+        if servers:
+            async with self._failures("write"):
+                await self._client.execute_command("SADD", self._keys.followed, *map(_member, servers))
+
+    async def forget_followed(self, server: Followed) -> None:
+        async with self._failures("write"):
+            await self._client.execute_command("SREM", self._keys.followed, _member(server))
 
     async def acquire(self, name: str, owner: str, seconds: float) -> bool:
         """Take a lease, or renew it; False if another owner has it."""
@@ -210,7 +247,7 @@ class RedisStore:
 
 
 _META = ("epoch", "revision", "id", "updated", "deleted", "size", "bytes")
-_SCRIPTS = ("commit", "changes", "delete", "snapshot", "forget", "lease", "release")
+_SCRIPTS = ("commit", "changes", "delete", "forget", "lease", "release")
 
 
 class _Script:
@@ -309,12 +346,27 @@ def _explanation(error: BaseException, purpose: str) -> str:
     return f"the store does not answer: {error}"
 
 
+def _member(server: Followed) -> str:
+    return json.dumps([*server.key, server.server])
+
+
 def _written(change: Change) -> list[Any]:
     """What a change does to the hash of entries."""
     arguments: list[Any] = [len(change.deletes), *map(encode_key, change.deletes)]
     for entry in change.upserts:
         arguments += (encode_key(entry.key), encode_entry(entry))
     return arguments
+
+
+def _brought_up(version: Version, records: Sequence[bytes], changes: Sequence[tuple[Version, Change]]) -> Entries:
+    entries = {entry.key: entry for entry in map(decode_entry, records)}
+    for _, change in changes:
+        for key in change.deletes:
+            entries.pop(key, None)
+        entries.update((entry.key, entry) for entry in change.upserts)
+    newest = changes[-1][0] if changes else version
+    # In the order of their keys, as the embedded store has them: the order of a hash means nothing.
+    return Entries.of(newest, sorted(entries.values(), key=_key_bytes))
 
 
 def _refuse_conflict(answer: Sequence[Any]) -> None:

@@ -11,6 +11,7 @@ class Keys:
         self.probe = f"{prefix}probe"
         self.hints = f"{prefix}mcp"
         self.tenants = f"{prefix}tenants"
+        self.followed = f"{prefix}followed"
 
     def meta(self, key: CatalogKey) -> str:
         return f"{self._catalog(key)}:meta"

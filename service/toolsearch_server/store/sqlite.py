@@ -6,7 +6,7 @@ import fcntl
 import os
 import secrets
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import IO, TypeVar
 from toolsearch_server.changes import NO_VERSION, Change, Entries, Size, Version
 from toolsearch_server.errors import StoreUnavailable
 from toolsearch_server.limits import Limits
-from toolsearch_server.store import CatalogKey, CatalogRecord, Conflict, StoreOpenError
+from toolsearch_server.store import CatalogKey, CatalogRecord, Conflict, Followed, StoreOpenError
 from toolsearch_server.store.records import decode_change, decode_entry, encode_change, encode_entry, encode_key
 
 SCHEMA_VERSION = 2
@@ -45,8 +45,20 @@ CREATE TABLE log (
     record BLOB NOT NULL,
     PRIMARY KEY (catalog, revision)
 ) WITHOUT ROWID;
+CREATE TABLE followed (
+    tenant TEXT NOT NULL,
+    catalog TEXT NOT NULL,
+    server TEXT NOT NULL,
+    PRIMARY KEY (tenant, catalog, server)
+) WITHOUT ROWID;
 """
 FROM_1 = """
+CREATE TABLE followed (
+    tenant TEXT NOT NULL,
+    catalog TEXT NOT NULL,
+    server TEXT NOT NULL,
+    PRIMARY KEY (tenant, catalog, server)
+) WITHOUT ROWID;
 ALTER TABLE catalogs ADD COLUMN entries INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE catalogs ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
 UPDATE catalogs SET
@@ -119,6 +131,19 @@ class SqliteStore:
 
     async def delete(self, key: CatalogKey, expected: Version) -> None:
         await self._run(lambda: self._delete(key, expected))
+
+    async def followed(self) -> set[Followed]:
+        query = "SELECT tenant, catalog, server FROM followed"
+        rows = await self._run(lambda: self._connection.execute(query).fetchall())
+        return {Followed(CatalogKey(tenant, catalog), server) for tenant, catalog, server in rows}
+
+    async def note_followed(self, servers: Collection[Followed]) -> None:
+        rows = [(*each.key, each.server) for each in servers]
+        await self._run(lambda: self._connection.executemany("INSERT OR IGNORE INTO followed VALUES (?, ?, ?)", rows))
+
+    async def forget_followed(self, server: Followed) -> None:
+        query = "DELETE FROM followed WHERE tenant = ? AND catalog = ? AND server = ?"
+        await self._run(lambda: self._connection.execute(query, (*server.key, server.server)))
 
     async def _run(self, work: Callable[[], Result]) -> Result:
         try:

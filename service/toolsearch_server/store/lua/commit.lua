@@ -2,7 +2,7 @@
 -- that the writer had read, or if Redis refuses writes: then the first write fails, before anything was written.
 --
 -- KEYS meta, entries, log (one slot)
--- ARGV expected epoch, expected revision, epoch, revision, id, time, size in entries and bytes, log changes, log bytes, record,
+-- ARGV expected epoch, revision and id, new epoch, revision and id, time, size in entries and bytes, log changes, log bytes, record,
 --      publishing command, channel, announcement, number of deletes, deleted fields..., field and value of each upsert...
 -- Answers {1} or, if the catalog is elsewhere, {0, epoch, revision}.
 local meta, entries, log = KEYS[1], KEYS[2], KEYS[3]
@@ -12,10 +12,12 @@ if known[3] then
   epoch, revision = '', '0'
 end
 
-if epoch ~= ARGV[1] or revision ~= ARGV[2] then
+-- The same revision by another change: the writer holds one that Redis has lost since.
+local lost = ARGV[3] ~= '' and known[4] and not known[3] and known[4] ~= ARGV[3]
+if epoch ~= ARGV[1] or revision ~= ARGV[2] or lost then
   -- The same write again, whose answer was lost on the way?
-  local logged = redis.call('XRANGE', log, ARGV[4] .. '-1', ARGV[4] .. '-1')
-  if epoch == ARGV[3] and (known[4] == ARGV[5] or (logged[1] and logged[1][2][2] == ARGV[5])) then
+  local logged = redis.call('XRANGE', log, ARGV[5] .. '-1', ARGV[5] .. '-1')
+  if epoch == ARGV[4] and (known[4] == ARGV[6] or (logged[1] and logged[1][2][2] == ARGV[6])) then
     return {1}
   end
   return {0, epoch, revision}
@@ -24,25 +26,25 @@ end
 if ARGV[2] == '0' then
   redis.call('DEL', meta, entries, log)
 end
-redis.call('HSET', meta, 'epoch', ARGV[3], 'revision', ARGV[4], 'id', ARGV[5], 'updated', ARGV[6])
-redis.call('HSET', meta, 'size', ARGV[7], 'bytes', ARGV[8])
-local first_upsert = 16 + tonumber(ARGV[15])
-for index = 16, first_upsert - 1 do
+redis.call('HSET', meta, 'epoch', ARGV[4], 'revision', ARGV[5], 'id', ARGV[6], 'updated', ARGV[7])
+redis.call('HSET', meta, 'size', ARGV[8], 'bytes', ARGV[9])
+local first_upsert = 17 + tonumber(ARGV[16])
+for index = 17, first_upsert - 1 do
   redis.call('HDEL', entries, ARGV[index])
 end
 for index = first_upsert, #ARGV, 2 do
   redis.call('HSET', entries, ARGV[index], ARGV[index + 1])
 end
 
-redis.call('XADD', log, ARGV[4] .. '-1', 'id', ARGV[5], 'record', ARGV[11])
-local bytes = redis.call('HINCRBY', meta, 'log_bytes', #ARGV[11])
+redis.call('XADD', log, ARGV[5] .. '-1', 'id', ARGV[6], 'record', ARGV[12])
+local bytes = redis.call('HINCRBY', meta, 'log_bytes', #ARGV[12])
 local length = redis.call('XLEN', log)
-while length > 0 and (length > tonumber(ARGV[9]) or bytes > tonumber(ARGV[10])) do
+while length > 0 and (length > tonumber(ARGV[10]) or bytes > tonumber(ARGV[11])) do
   local oldest = redis.call('XRANGE', log, '-', '+', 'COUNT', 1)[1]
   redis.call('XDEL', log, oldest[1])
   bytes = redis.call('HINCRBY', meta, 'log_bytes', -#oldest[2][4])
   length = length - 1
 end
 
-redis.call(ARGV[12], ARGV[13], ARGV[14])
+redis.call(ARGV[13], ARGV[14], ARGV[15])
 return {1}

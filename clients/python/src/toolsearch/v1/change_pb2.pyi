@@ -45,7 +45,7 @@ class EntryKey(_message.Message):
     def __init__(self, server: _Optional[str] = ..., kind: _Optional[_Union[_entry_pb2.EntryKind, str]] = ..., local_name: _Optional[str] = ...) -> None: ...
 
 class Change(_message.Message):
-    __slots__ = ("epoch", "revision", "time", "upserts", "deletes", "gone_names", "id", "trace_parent")
+    __slots__ = ("epoch", "revision", "time", "upserts", "deletes", "gone_names", "id", "trace_parent", "previous_id")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     TIME_FIELD_NUMBER: _ClassVar[int]
@@ -54,6 +54,7 @@ class Change(_message.Message):
     GONE_NAMES_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     TRACE_PARENT_FIELD_NUMBER: _ClassVar[int]
+    PREVIOUS_ID_FIELD_NUMBER: _ClassVar[int]
     epoch: str
     revision: int
     time: _timestamp_pb2.Timestamp
@@ -62,16 +63,19 @@ class Change(_message.Message):
     gone_names: _containers.RepeatedScalarFieldContainer[str]
     id: str
     trace_parent: str
-    def __init__(self, epoch: _Optional[str] = ..., revision: _Optional[int] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., upserts: _Optional[_Iterable[_Union[StoredEntry, _Mapping]]] = ..., deletes: _Optional[_Iterable[_Union[EntryKey, _Mapping]]] = ..., gone_names: _Optional[_Iterable[str]] = ..., id: _Optional[str] = ..., trace_parent: _Optional[str] = ...) -> None: ...
+    previous_id: str
+    def __init__(self, epoch: _Optional[str] = ..., revision: _Optional[int] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., upserts: _Optional[_Iterable[_Union[StoredEntry, _Mapping]]] = ..., deletes: _Optional[_Iterable[_Union[EntryKey, _Mapping]]] = ..., gone_names: _Optional[_Iterable[str]] = ..., id: _Optional[str] = ..., trace_parent: _Optional[str] = ..., previous_id: _Optional[str] = ...) -> None: ...
 
 class Announcement(_message.Message):
-    __slots__ = ("epoch", "revision", "change", "deleted")
+    __slots__ = ("epoch", "revision", "change", "deleted", "id")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     CHANGE_FIELD_NUMBER: _ClassVar[int]
     DELETED_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
     epoch: str
     revision: int
     change: Change
     deleted: bool
-    def __init__(self, epoch: _Optional[str] = ..., revision: _Optional[int] = ..., change: _Optional[_Union[Change, _Mapping]] = ..., deleted: bool = ...) -> None: ...
+    id: str
+    def __init__(self, epoch: _Optional[str] = ..., revision: _Optional[int] = ..., change: _Optional[_Union[Change, _Mapping]] = ..., deleted: bool = ..., id: _Optional[str] = ...) -> None: ...
