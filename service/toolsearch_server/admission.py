@@ -11,6 +11,8 @@ from toolsearch_server.limits import Limits
 RETRY_SECONDS = 0.5
 """After a refusal because of calls under way: about as long as the longest of them take."""
 REMEMBERED_TENANTS = 10_000
+ROUNDING = 1e-6
+"""Who comes back just when told must not be sent away for a rounding error."""
 
 
 @dataclass(slots=True)
@@ -72,7 +74,7 @@ class Admission:
         if self._limits.tenant_rate:
             state.allowance = self._allowance(state, now)
             state.counted_at = now
-            if state.allowance < 1.0:
+            if state.allowance < 1.0 - ROUNDING:
                 wait = (1.0 - state.allowance) / self._limits.tenant_rate
                 raise RateLimited(allowed=self._limits.tenant_rate, retry_seconds=wait)
             state.allowance -= 1.0

@@ -7,8 +7,9 @@ anonymous INTERNAL. One function per kind of call is all there is between gRPC a
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import grpc
@@ -94,13 +95,13 @@ def _handler(descriptor: MethodDescriptor, method: Method, edge: Edge) -> "grpc.
     answer: Any = method.answer
 
     async def unary(data: bytes, context: Context) -> bytes:
-        async with _Around(descriptor, method.role, context, edge) as call:
-            response: Message = await answer(call, _decoded(request_class, data, call))
+        async with _Around(descriptor, method.role, context, edge, partial(_decoded, request_class, data)) as around:
+            response: Message = await answer(around.call, around.request())
             return response.SerializeToString()
 
     async def stream(data: bytes, context: Context) -> AsyncIterator[bytes]:
-        async with _Around(descriptor, method.role, context, edge) as call:
-            async for response in answer(call, _decoded(request_class, data, call)):
+        async with _Around(descriptor, method.role, context, edge, partial(_decoded, request_class, data)) as around:
+            async for response in answer(around.call, around.request()):
                 yield response.SerializeToString()
 
     if descriptor.server_streaming:
@@ -108,35 +109,42 @@ def _handler(descriptor: MethodDescriptor, method: Method, edge: Edge) -> "grpc.
     return grpc.unary_unary_rpc_method_handler(unary)
 
 
-def _decoded(request_class: type[Message], data: bytes, call: Call) -> Message:
+def _decoded(request_class: type[Message], data: bytes) -> Message:
     try:
-        request = request_class.FromString(data)
+        return request_class.FromString(data)
     except DecodeError as error:
         raise MalformedRequest(f"the request is not a {request_class.DESCRIPTOR.name}: {error}") from None
-    call.facts["catalog"] = getattr(request, "catalog", "")
-    return request
 
 
 class _Around:
     """Identity and admission before a call, what is to be told of it after it, and any error as a status."""
 
-    def __init__(self, method: MethodDescriptor, role: Role, context: Context, edge: Edge) -> None:
+    def __init__(
+        self, method: MethodDescriptor, role: Role, context: Context, edge: Edge, decode: Callable[[], Message]
+    ) -> None:
         self._method = method
         self._role = role
         self._context = context
         self._edge = edge
+        self._decode = decode
         self._started = time.perf_counter()
         self._request_id = ""
         self._caller: Caller | None = None
         self._facts: dict[str, Any] = {}
         self._ending = ExitStack()
 
-    async def __aenter__(self) -> Call:
+    async def __aenter__(self) -> "_Around":
         try:
-            return await self._begin()
+            self.call = await self._begin()
         except ServiceError as error:
             await self._refuse(error)
             raise
+        return self
+
+    def request(self) -> Message:
+        request = self._decode()
+        self._facts["catalog"] = getattr(request, "catalog", "")
+        return request
 
     async def _begin(self) -> Call:
         pairs = [(key, value) for key, value in self._context.invocation_metadata() or () if isinstance(value, str)]
@@ -209,6 +217,9 @@ class _Around:
         )
 
     def _audit(self, code: str, reason: str) -> None:
+        if self._caller is not None and "catalog" not in self._facts:
+            with suppress(MalformedRequest):
+                self.request()  # refused before it was looked at: for the record it is
         written: dict[str, Any] = {
             name: self._facts[name] for name in ("revision", "added", "updated", "deleted") if name in self._facts
         }
