@@ -107,9 +107,9 @@ class Source:
         series = self.all(name, **wanted)
         return Query(f"rate({series}[{window or self.window}])", series.labels)
 
-    def increase(self, name: str, window: str = "", **wanted: str) -> Query:
+    def increase(self, name: str, window: str, **wanted: str) -> Query:
         series = self.all(name, **wanted)
-        return Query(f"increase({series}[{window or self.window}])", series.labels)
+        return Query(f"increase({series}[{window}])", series.labels)
 
     def quantile(self, share: float, name: str, *by: str, **wanted: str) -> Query:
         """Of a histogram."""
@@ -468,6 +468,8 @@ def _position(x: int, y: int, width: int, height: int) -> dict[str, int]:
 
 
 def _panel(panel: Panel, position: dict[str, int]) -> dict[str, Any]:
+    for legend, query in panel.queries.items():
+        _require(re.findall(r"{{(\w+)}}", legend), query.labels, panel.title)
     stacking = {"group": "A", "mode": "normal" if panel.stacked else "none"}
     return {
         "type": "timeseries",
@@ -620,8 +622,8 @@ def _call_alerts(source: Source) -> list[Alert]:
             summary="One search in a hundred of {{ $labels.job }} takes {{ $value | humanizeDuration }} or more",
             description="""
                 Compare with the work that waits, by lane: if it grows, there are too few cores or replicas for the traffic, or
-                one tenant takes them (set tenant_rate, or lower calls_per_tenant). If nothing waits, look at the loads: catalogs
-                that do not fit in index_bytes are read from the store again and again.
+                one tenant takes them (set tenant_rate, or lower calls_per_tenant). If nothing waits, look at the loads:
+                catalogs that do not fit in index_bytes are read from the store again and again.
             """,
         ),
         Alert(
@@ -675,7 +677,7 @@ def _catalog_alerts(source: Source) -> list[Alert]:
             when="> 1",
             lasting="10m",
             severity=WARNING,
-            summary="Catalogs take {{ $value | humanizePercentage }} of the memory that they may have in {{ $labels.instance }}",
+            summary="Catalogs of {{ $labels.instance }} take {{ $value | humanizePercentage }} of the memory they may have",
             description="""
                 Catalogs that are watched or written cannot be evicted, and they alone take more than index_bytes. The process
                 may be killed for its memory: raise both limits, or move catalogs to another installation.
@@ -809,8 +811,8 @@ def _process_alerts(source: Source) -> list[Alert]:
             severity=WARNING,
             summary="{{ $labels.instance }} of {{ $labels.job }} restarted {{ $value }} times in half an hour",
             description="""
-                Most often it is killed for its memory: compare the resident memory with the limit of the container, which has to
-                be well above index_bytes. Otherwise the last lines of the former process's log say why it ended.
+                Most often it is killed for its memory: compare the resident memory with the limit of the container, which has
+                to be well above index_bytes. Otherwise the last lines of the former process's log say why it ended.
             """,
         ),
         Alert(
@@ -833,7 +835,7 @@ def _process_alerts(source: Source) -> list[Alert]:
 HEADER = "# Written by helm/monitoring.py: change that, not this.\n"
 
 
-def files() -> dict[Path, str]:
+def generated() -> dict[Path, str]:
     rules = yaml.safe_dump(alerts(), sort_keys=False, allow_unicode=True, width=120)
     return {
         FILES / "dashboard.json": json.dumps(dashboard(), indent=2, ensure_ascii=False) + "\n",
@@ -842,7 +844,7 @@ def files() -> dict[Path, str]:
 
 
 def outdated() -> list[str]:
-    return [path.name for path, text in files().items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
+    return [path.name for path, text in generated().items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
 
 
 def main() -> None:
@@ -851,7 +853,7 @@ def main() -> None:
     if parser.parse_args().check:
         names = outdated()
         sys.exit(f"not up to date: {', '.join(names)}: run helm/monitoring.py" if names else 0)
-    for path, text in files().items():
+    for path, text in generated().items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
 

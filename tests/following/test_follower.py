@@ -397,3 +397,18 @@ async def test_following_that_ended_with_a_defect_can_be_begun_again(redis_serve
         await eventually(lambda: theirs.names() == ["s.a", "s.b"])
         again.cancel()
         await asyncio.wait([again])
+
+
+async def test_following_that_is_cancelled_at_any_moment_ends(redis_server: RedisProcess) -> None:
+    """Also in the middle of a command, where redis-py may forget that it was cancelled."""
+    async with replica(redis_server.url) as ours:
+        await write_tools(ours.catalogs, "a")
+    for rounds in range(60):
+        async with replica(redis_server.url) as theirs:
+            reading = asyncio.create_task(theirs.catalogs.get(CATALOG))
+            await eventually(lambda theirs=theirs: CATALOG in theirs.catalogs.loaded)  # type: ignore[misc]
+            for _ in range(rounds):
+                await asyncio.sleep(0)
+            theirs.running.cancel()
+            await asyncio.wait_for(asyncio.wait([theirs.running]), 5)
+            await reading

@@ -242,7 +242,6 @@ ODD_TEXTS = st.sampled_from(
     ]
 )
 TEXTS = WORDS | ODD_TEXTS | st.text(alphabet=st.characters(codec="utf-8"), max_size=40)
-CATALOGS = st.sampled_from(["", "own", *GUESSED]) | TEXTS
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(alphabet=st.characters(codec="utf-8"), max_size=10),
@@ -276,34 +275,51 @@ DEFINITIONS = (
     )
     | TEXTS
 )
-INTEGERS = st.sampled_from([0, 1, 2, -1, 100, 1_001])
-EXTREME = {
-    FieldDescriptor.CPPTYPE_INT32: INTEGERS | st.sampled_from([2**31 - 1, -(2**31)]),
-    FieldDescriptor.CPPTYPE_INT64: INTEGERS | st.sampled_from([2**63 - 1, -(2**63), 2**53 + 1]),
-    FieldDescriptor.CPPTYPE_DOUBLE: st.floats() | st.sampled_from([0.0, 0.5, 1.0]),
+
+
+def mostly(usual: st.SearchStrategy[Any], odd: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Odd in one of eight: with more of it in one message, hardly any would get past the first check."""
+    return st.integers(0, 7).flatmap(lambda chance: usual if chance else odd)
+
+
+INTEGERS = st.integers(0, 3)
+BY_TYPE = {
+    FieldDescriptor.CPPTYPE_INT32: mostly(INTEGERS, st.sampled_from([-1, 1_001, 2**31 - 1, -(2**31)])),
+    FieldDescriptor.CPPTYPE_INT64: mostly(INTEGERS, st.sampled_from([-1, 2**53 + 1, 2**63 - 1, -(2**63)])),
+    FieldDescriptor.CPPTYPE_DOUBLE: mostly(st.sampled_from([0.0, 0.3, 1.0]), st.floats()),
     FieldDescriptor.CPPTYPE_BOOL: st.booleans(),
-    FieldDescriptor.CPPTYPE_ENUM: st.integers(0, 7) | st.sampled_from([-1, 99, 2**31 - 1, -(2**31)]),
+    FieldDescriptor.CPPTYPE_ENUM: mostly(st.integers(1, 3), st.sampled_from([0, 4, 5, 6, 7, -1, 2**31 - 1, -(2**31)])),
 }
-MIN_REVISIONS = st.sampled_from([0] * 30 + [1, 2, -1, -(2**63), 2**63 - 1])
-"""Mostly none: waiting for a revision that never comes takes its time."""
+SHORT_TEXTS = mostly(WORDS, TEXTS)
+BY_NAME = {
+    "catalog": mostly(st.sampled_from(["", "default", "own", *GUESSED]), TEXTS),
+    "definition": DEFINITIONS,
+    "min_revision": mostly(st.just(0), st.sampled_from([0, 0, 0, 1, 2, -1, -(2**63), 2**63 - 1])),
+    "page_token": mostly(st.just(""), TEXTS),
+    "queries": mostly(WORDS, ODD_TEXTS | st.text(alphabet=st.characters(codec="utf-8"), min_size=1, max_size=40)),
+}
+ALWAYS_SET = {"queries", "names", "definition"}
+"""Without them little happens."""
 
 
 def values(field: FieldDescriptor) -> st.SearchStrategy[Any]:
-    by_name = {"catalog": CATALOGS, "definition": DEFINITIONS, "min_revision": MIN_REVISIONS}
-    if field.name in by_name:
-        return by_name[field.name]
     if field.message_type is not None:
         return messages(field.message_type)
-    return EXTREME.get(field.cpp_type, TEXTS)
+    return BY_NAME.get(field.name, BY_TYPE.get(field.cpp_type, SHORT_TEXTS))
 
 
 def messages(descriptor: Descriptor) -> st.SearchStrategy[Message]:
     """Messages of a type, with any of its fields set to anything that can be sent."""
     message_class = message_factory.GetMessageClass(descriptor)
     fields = {
-        field.name: st.lists(values(field), max_size=3) if field.is_repeated else values(field) for field in descriptor.fields
+        field.name: st.lists(values(field), min_size=field.name in ALWAYS_SET, max_size=3)
+        if field.is_repeated
+        else values(field)
+        for field in descriptor.fields
     }
-    return st.fixed_dictionaries({}, optional=fields).map(lambda chosen: message_class(**chosen))
+    required = {name: chosen for name, chosen in fields.items() if name in ALWAYS_SET}
+    optional = {name: chosen for name, chosen in fields.items() if name not in ALWAYS_SET}
+    return st.fixed_dictionaries(required, optional=optional).map(lambda chosen: message_class(**chosen))
 
 
 # Bytes that are nearly requests
@@ -379,12 +395,13 @@ def credentials(draw: st.DrawFn, keys: dict[str, str]) -> Metadata:
     broken += [f"Basic {victim}", f"Bearer {victim}x", f"Bearer {victim.upper()}", "Bearer " + "x" * 3_000, f"Token {writer}"]
     good = [f"Bearer {keys[who]}" for who in ("reader", "writer", "admin")] + [f"bearer {writer}"]
     printable = st.text(alphabet=st.characters(min_codepoint=0x20, max_codepoint=0x7E), max_size=60)
-    headers = draw(st.lists(st.sampled_from(good) | st.sampled_from(broken) | printable, max_size=2))
+    header = st.sampled_from(good) | st.sampled_from(broken) | printable
+    headers = draw(mostly(st.tuples(header), st.lists(header, max_size=2)))
     metadata: list[tuple[str, str | bytes]] = [("authorization", header) for header in headers]
-    tenants = (
-        st.sampled_from(["mallory", VICTIM, "operations", "", "victim ", "VICTIM", "*", "..", "victim,mallory"]) | printable
-    )
-    metadata += [("x-toolsearch-tenant", tenant) for tenant in draw(st.lists(tenants, max_size=2))]
+    tenant = mostly(st.sampled_from(["mallory", VICTIM, "operations", "VICTIM", "victim,mallory", "*", ".."]), printable)
+    metadata += [
+        ("x-toolsearch-tenant", name) for name in draw(mostly(st.lists(tenant, max_size=1), st.lists(tenant, max_size=2)))
+    ]
     metadata += [("x-request-id", text) for text in draw(st.lists(printable, max_size=1))]
     metadata += [("traceparent", text) for text in draw(st.lists(printable, max_size=1))]
     metadata += [("authorization-bin", data) for data in draw(st.lists(st.binary(max_size=40), max_size=1))]

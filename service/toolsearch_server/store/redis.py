@@ -37,7 +37,7 @@ from toolsearch_server.store.records import (
     encode_entry,
     encode_key,
 )
-from toolsearch_server.store.redis_feed import RedisFeed
+from toolsearch_server.store.redis_feed import RedisFeed, heed_cancellation
 from toolsearch_server.store.redis_hints import listen
 from toolsearch_server.store.redis_keys import Keys
 
@@ -241,6 +241,7 @@ class RedisStore:
         """Whatever Redis says no with, as our refusal."""
         try:
             yield
+            heed_cancellation()
         except FAILURES as error:
             self.failed()
             raise StoreUnavailable(_explanation(error, purpose)) from error

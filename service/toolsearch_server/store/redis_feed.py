@@ -92,6 +92,7 @@ class RedisFeed:
             try:
                 sharded = await self._nodes.are_sharded()
                 hosts = await self._nodes.locate([self._keys.channel(key) for key in keys], afresh=self._failures > 0)
+                heed_cancellation()
             except FAILURES as error:
                 self._failures += 1
                 log.warning("cannot subscribe to changes, trying again", error=str(error), failures=self._failures)
@@ -135,6 +136,17 @@ class RedisFeed:
         self._hear(news)
 
 
+def heed_cancellation() -> None:
+    """Raises CancelledError if the running task was cancelled and has not noticed.
+
+    redis-py waits with asyncio.wait_for, which on Python 3.11 forgets a cancellation that comes just as the wait ends. Without
+    this, a loop of commands would then go on for ever, and whoever waits for its end would, too.
+    """
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
 class _Line:
     """One connection and what is subscribed on it. Lives until something goes wrong."""
 
@@ -174,6 +186,7 @@ class _Line:
     async def run(self) -> None:
         try:
             await self._connection.connect()
+            heed_cancellation()
             self.heard = time.monotonic()
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._send())
@@ -195,6 +208,7 @@ class _Line:
                 while self._outbox and self._outbox[0][0] == verb and len(channels) < most:
                     channels.append(self._outbox.popleft()[1])
                 await self._connection.send_command(verb, *channels, check_health=False)
+                heed_cancellation()
 
     async def _watch_pulse(self) -> None:
         while True:
@@ -203,6 +217,7 @@ class _Line:
             if asked - self.heard < QUIET_SECONDS:
                 continue
             await self._connection.send_command("PING", check_health=False)
+            heed_cancellation()
             await asyncio.sleep(ANSWER_SECONDS)
             if self.heard < asked:
                 raise TimeoutError(f"no answer for {QUIET_SECONDS + ANSWER_SECONDS:g} s")
@@ -210,6 +225,7 @@ class _Line:
     async def _read(self) -> None:
         while True:
             reply = await self._connection.read_response(disable_decoding=True, timeout=math.inf)
+            heed_cancellation()
             self.heard = time.monotonic()
             if not isinstance(reply, list) or len(reply) < 3:
                 continue

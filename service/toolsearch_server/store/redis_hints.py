@@ -13,6 +13,7 @@ from toolsearch_server.store.redis_feed import (
     FIRST_RETRY_SECONDS,
     LAST_RETRY_SECONDS,
     Nodes,
+    heed_cancellation,
 )
 
 log = structlog.get_logger()
@@ -45,6 +46,7 @@ async def _listen_once(nodes: Nodes, channel: str, heard: Callable[[bytes | None
         asked = True
         while True:
             reply = await connection.read_response(disable_decoding=True, timeout=ANSWER_SECONDS)
+            heed_cancellation()
             if reply is None and asked:
                 raise TimeoutError(f"no answer for {ANSWER_SECONDS:g} s")
             asked = reply is None
