@@ -6,12 +6,13 @@ whatever else came meanwhile. Searches only ever see whole views.
 
 import asyncio
 import functools
+import math
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 
@@ -19,14 +20,19 @@ from toolsearch_server import ranking
 from toolsearch_server.bm25 import Bm25Index
 from toolsearch_server.changes import Change, Entries, Version
 from toolsearch_server.document import Document, analyse
+from toolsearch_server.embedders import Embedder, Scale, embedded_text
+from toolsearch_server.embeddings import Embeddings
 from toolsearch_server.entry import Entry, EntryKey
-from toolsearch_server.errors import RevisionNotReached
+from toolsearch_server.errors import EmbeddingsUnavailable, RevisionNotReached
 from toolsearch_server.limits import Limits
 from toolsearch_server.names import NameIndex, looks_like_pattern
 from toolsearch_server.query import Indexes, Query, Strategy
 from toolsearch_server.ranking import Ranking
 from toolsearch_server.selection import NO_FILTER, Filter, Selection, required_facets
-from toolsearch_server.vectors import Embedder, VectorIndex
+from toolsearch_server.vectors import Digest, VectorIndex
+
+if TYPE_CHECKING:
+    from toolsearch_server.embedders import Vector
 
 RECENT_CHANGES = 256
 MAX_HOLE_SHARE = 0.5
@@ -36,6 +42,9 @@ SEARCH_OFF_LOOP_PHRASINGS = 2
 SEARCH_OFF_LOOP_LIMIT = 20
 SEARCH_OFF_LOOP_CHARACTERS = 2_000
 """From these on a search may take long enough to be worth a thread."""
+BY_MEANING = (Strategy.AUTO, Strategy.HYBRID, Strategy.SEMANTIC)
+REPORT_SECONDS = 10.0
+"""How often the log hears of a catalog whose entries take long to embed."""
 
 log = structlog.get_logger()
 
@@ -53,7 +62,8 @@ class View:
     vectors: VectorIndex | None
 
     @classmethod
-    def of(cls, entries: Entries, embedder: Embedder | None = None) -> "View":
+    def of(cls, entries: Entries, embedder: Embedder | None = None, before: VectorIndex | None = None) -> "View":
+        """`before` has vectors that are known already."""
         slots = {key: slot for slot, key in enumerate(entries.by_key)}
         documents: list[Document | None] = []
         postings = []
@@ -61,7 +71,7 @@ class View:
             document, words = analyse(entry)
             documents.append(document)
             postings.append((slot, words, document.facets))
-        vectors = None if embedder is None else VectorIndex.build(embedder, list(entries.by_key.values()))
+        vectors = None if embedder is None else VectorIndex.build(embedder, list(entries.by_key.values()), before)
         return cls(entries, slots, documents, Bm25Index.build(postings), vectors)
 
     def after(self, change: Change, entries: Entries) -> "View":
@@ -78,9 +88,26 @@ class View:
             documents.append(document)
         bm25 = self.bm25.changed(removed=removed, added=added)
         if bm25.worn or len(documents) - len(slots) > MAX_HOLE_SHARE * len(documents):
-            return View.of(entries, self.embedder)
+            return View.of(entries, self.embedder, self.vectors)
         vectors = None if self.vectors is None else self.vectors.changed(removed=removed, added=change.upserts)
         return View(entries, slots, documents, bm25, vectors)
+
+    def filled(self, vectors: Mapping[Digest, "Vector"], scale: Scale) -> "View":
+        """The view with vectors that were missing."""
+        if self.vectors is None:
+            return self
+        view = replace(self, vectors=self.vectors.filled(vectors, scale))
+        # What is derived from the entries alone is not derived again.
+        view.__dict__.update((name, value) for name, value in self.__dict__.items() if name in DERIVED)
+        return view
+
+    def missing_texts(self, count: int, refused: Callable[[Digest], bool]) -> dict[Digest, str]:
+        """Some of the texts whose vectors are missing, but for those that the embedder refused."""
+        if self.vectors is None:
+            return {}
+        wanted = (slot for slot in self.vectors.missing if not refused(self.vectors.digest(slot)))
+        texts = ((self.vectors.digest(slot), self.documents[slot]) for slot in islice(wanted, count))
+        return {digest: embedded_text(document.entry).whole for digest, document in texts if document is not None}
 
     @property
     def embedder(self) -> Embedder | None:
@@ -91,9 +118,12 @@ class View:
         return self.entries.version
 
     @functools.cached_property
+    def names(self) -> NameIndex:
+        return NameIndex((slot, document.entry) for slot, document in enumerate(self.documents) if document is not None)
+
+    @functools.cached_property
     def indexes(self) -> Indexes:
-        named = ((slot, document.entry) for slot, document in enumerate(self.documents) if document is not None)
-        return Indexes(self.bm25, NameIndex(named), self.vectors, self.documents)
+        return Indexes(self.bm25, self.names, self.vectors, self.documents)
 
     @functools.cached_property
     def servers(self) -> Counter[str]:
@@ -135,6 +165,8 @@ class View:
         return selection.admits(slot, self.indexes.document(slot).facets)
 
 
+DERIVED = ("names", "servers", "by_name", "namespaces")
+
 ViewBuilder = Callable[[View, Mapping[EntryKey, Entry | None], Entries], View]
 
 
@@ -154,10 +186,11 @@ class ChangedNames:
 class Catalog:
     """A loaded catalog: its newest entries, its view, and the task that moves the view on.
 
-    `receive` and everything else but building views runs on the event loop.
+    `receive` and everything else but building views runs on the event loop. With `embeddings`, another task asks for the
+    vectors that the view lacks, and hands them to the first, which is the only one that makes views.
     """
 
-    def __init__(self, view: View, *, limits: Limits) -> None:
+    def __init__(self, view: View, *, limits: Limits, embeddings: Embeddings | None = None, name: str = "") -> None:
         self.entries = view.entries
         self.view = view
         self.write_lock = asyncio.Lock()
@@ -170,10 +203,29 @@ class Catalog:
         self._pending: dict[EntryKey, Entry | None] = {}
         self._applier: asyncio.Task[None] | None = None
         self._progress = asyncio.Event()
+        self._name = name
+        self._embeddings = embeddings
+        self._come: dict[Digest, Vector] = {}
+        self._filler: asyncio.Task[None] | None = None
+        self._fill_soon()
 
     @classmethod
-    async def load(cls, entries: Entries, *, limits: Limits, embedder: Embedder | None) -> "Catalog":
-        return cls(await asyncio.to_thread(View.of, entries, embedder), limits=limits)
+    async def load(
+        cls,
+        entries: Entries,
+        *,
+        limits: Limits,
+        embedder: Embedder | None,
+        embeddings: Embeddings | None = None,
+        name: str = "",
+    ) -> "Catalog":
+        view = await asyncio.to_thread(View.of, entries, embedder)
+        return cls(view, limits=limits, embeddings=embeddings, name=name)
+
+    @property
+    def without_vector(self) -> int:
+        """How many entries are found by their words alone, because their vectors have not come yet."""
+        return 0 if self.view.vectors is None else len(self.view.vectors.missing)
 
     @property
     def busy(self) -> bool:
@@ -203,14 +255,19 @@ class Catalog:
             self._pending.update(dict.fromkeys(change.deletes))
             self._pending.update((entry.key, entry) for entry in change.upserts)
             self.recent.append(ChangedNames.of(change, version))
-        if self._applier is None:
-            self._applier = asyncio.create_task(self._apply())
+        self._apply_soon()
         self.wake()
 
     def close(self) -> None:
         """It is not the catalog of its key any more: who waits for it has to look the key up again."""
         self.closed = True
+        if self._filler is not None:
+            self._filler.cancel()
         self.wake()
+
+    def _apply_soon(self) -> None:
+        if self._applier is None:
+            self._applier = asyncio.create_task(self._apply())
 
     async def _apply(self) -> None:
         """Index what is pending until nothing is. Each round takes all that has come, so bursts cost few commits.
@@ -220,10 +277,13 @@ class Catalog:
         build: ViewBuilder = _next_view
         delay = FIRST_RETRY_SECONDS
         try:
-            while self.view.version != self.entries.version and not self.closed:
-                pending, self._pending = self._pending, {}
+            while (self.view.version != self.entries.version or self._come) and not self.closed:
                 try:
-                    self.view = await asyncio.to_thread(build, self.view, pending, self.entries)
+                    if self.view.version != self.entries.version:
+                        pending, self._pending = self._pending, {}
+                        self.view = await asyncio.to_thread(build, self.view, pending, self.entries)
+                    else:
+                        await self._take_vectors()
                 except Exception:
                     log.exception("indexing failed, building the index anew", revision=self.entries.version.revision)
                     build = _rebuilt_view
@@ -234,6 +294,40 @@ class Catalog:
                 self.wake()
         finally:
             self._applier = None
+        self._fill_soon()
+
+    async def _take_vectors(self) -> None:
+        come, self._come = self._come, {}
+        assert self._embeddings is not None and self._embeddings.scale is not None, "they gave the vectors"
+        self.view = await asyncio.to_thread(self.view.filled, come, self._embeddings.scale)
+
+    def _fill_soon(self) -> None:
+        if self._embeddings is not None and self._filler is None and self.without_vector and not self.closed:
+            self._filler = asyncio.create_task(self._fill(self._embeddings))
+
+    async def _fill(self, embeddings: Embeddings) -> None:
+        """Ask for missing vectors until none is missing, in rounds, so that what changes meanwhile has its turn."""
+        started = reported = time.monotonic()
+        try:
+            while texts := await asyncio.to_thread(self.view.missing_texts, embeddings.round_size, embeddings.is_refused):
+                try:
+                    await embeddings.fill(texts, self._receive_vectors)
+                except Exception:
+                    log.exception("embedding failed, beginning again", catalog=self._name)
+                    await asyncio.sleep(LAST_RETRY_SECONDS)
+                if self._applier is not None:
+                    await asyncio.wait([self._applier])
+                if time.monotonic() - reported > REPORT_SECONDS:
+                    reported = time.monotonic()
+                    log.info("entries are being embedded", catalog=self._name, waiting=self.without_vector)
+            if reported != started:
+                log.info("entries are embedded", catalog=self._name, seconds=round(time.monotonic() - started))
+        finally:
+            self._filler = None
+
+    def _receive_vectors(self, vectors: Mapping[Digest, "Vector"]) -> None:
+        self._come.update(vectors)
+        self._apply_soon()
 
     def wake(self) -> None:
         """Let everybody who waits look again."""
@@ -265,7 +359,14 @@ class Catalog:
         """What `work` finds out about a view, in a thread if the view is large."""
         return work() if len(view.slots) < SEARCH_OFF_LOOP_ENTRIES else await asyncio.to_thread(work)
 
-    async def search(self, view: View, query: Query) -> Ranking:
+    async def search(self, view: View, query: Query, *, patience: float = math.inf) -> Ranking:
+        """`patience`: seconds that the caller has for what a search may wait for."""
+        if self._embeddings is not None and query.strategy in BY_MEANING:
+            try:
+                vectors = await self._embeddings.of_queries(query.texts, patience=patience)
+                query = replace(query, vectors=tuple(vectors))
+            except EmbeddingsUnavailable as error:
+                query = replace(query, without_meaning=error.message)
         if _is_quick(view, query):
             return view.search(query, self._limits)
         return await asyncio.to_thread(view.search, query, self._limits)
@@ -299,4 +400,4 @@ def _next_view(view: View, pending: Mapping[EntryKey, Entry | None], entries: En
 
 
 def _rebuilt_view(view: View, _: Mapping[EntryKey, Entry | None], entries: Entries) -> View:
-    return View.of(entries, view.embedder)
+    return View.of(entries, view.embedder, view.vectors)

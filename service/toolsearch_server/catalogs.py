@@ -11,6 +11,8 @@ import structlog
 
 from toolsearch_server.catalog import Catalog, ChangedNames, View
 from toolsearch_server.changes import NO_ENTRIES, NO_VERSION, Change, Entries, Outcome, Version
+from toolsearch_server.embedders import Embedder
+from toolsearch_server.embeddings import Embeddings
 from toolsearch_server.errors import (
     CatalogNotFound,
     RevisionMismatch,
@@ -22,7 +24,6 @@ from toolsearch_server.errors import (
 from toolsearch_server.limits import Limits
 from toolsearch_server.store import Announced, CatalogKey, CatalogRecord, Conflict, Store
 from toolsearch_server.store.catch_up import after_all, catch_up
-from toolsearch_server.vectors import Embedder
 
 WRITE_ATTEMPTS = 8
 PAST_EPOCHS = 100
@@ -65,6 +66,7 @@ class Catalogs:
         self._limits = limits
         self._idle_seconds = idle_seconds
         self._embedder = embedder
+        self.embeddings = None if embedder is None or embedder.instant else Embeddings(embedder, store, limits)
         self._loaded: dict[CatalogKey, _Loaded] = {}
         self._loading: dict[CatalogKey, asyncio.Task[_Loaded | None]] = {}
         self._stopping = False
@@ -72,6 +74,18 @@ class Catalogs:
     @property
     def loaded(self) -> dict[CatalogKey, Catalog]:
         return {key: loaded.catalog for key, loaded in self._loaded.items()}
+
+    @property
+    def without_vector(self) -> int:
+        """How many loaded entries are found by their words alone, because their vectors have not come yet."""
+        return sum(loaded.catalog.without_vector for loaded in self._loaded.values())
+
+    async def close(self) -> None:
+        """End what goes on in the background for the catalogs."""
+        for loaded in self._loaded.values():
+            loaded.catalog.close()
+        if self.embeddings is not None:
+            await self.embeddings.close()
 
     def confirm(self, key: CatalogKey, *, followed: bool) -> None:
         """A loaded catalog was just compared with the store."""
@@ -257,8 +271,9 @@ class Catalogs:
 
     async def _replace(self, key: CatalogKey, loaded: _Loaded, entries: Entries) -> None:
         """Put a catalog that was read anew in the place of one, without a moment in which there is none."""
-        catalog = await Catalog.load(entries, limits=self._limits, embedder=self._embedder)
+        catalog = await self._catalog(key, entries)
         if not self._is_current(key, loaded):
+            catalog.close()
             return
         catalog.followed = loaded.catalog.followed
         self._loaded[key] = _Loaded(catalog, loaded.last_used)
@@ -353,7 +368,7 @@ class Catalogs:
         """For a write: a catalog that does not exist is made in memory first, and dropped again if the write fails."""
         loaded = self._loaded.get(key) or await self._load(key)
         if loaded is None:
-            loaded = self._keep(key, await Catalog.load(NO_ENTRIES, limits=self._limits, embedder=self._embedder))
+            loaded = self._keep(key, await self._catalog(key, NO_ENTRIES))
         loaded.last_used = time.monotonic()
         return loaded
 
@@ -370,16 +385,23 @@ class Catalogs:
         entries = await self._store.snapshot(key)
         if entries is None:
             return self._loaded.get(key)
-        catalog = await Catalog.load(entries, limits=self._limits, embedder=self._embedder)
+        catalog = await self._catalog(key, entries)
         loaded = self._keep(key, catalog)
         seconds = round(time.perf_counter() - started, 3)
         log.debug("catalog loaded", catalog=key.catalog, entries=len(entries.by_key), seconds=seconds)
         return loaded
 
+    async def _catalog(self, key: CatalogKey, entries: Entries) -> Catalog:
+        return await Catalog.load(
+            entries, limits=self._limits, embedder=self._embedder, embeddings=self.embeddings, name=key.catalog
+        )
+
     def _keep(self, key: CatalogKey, catalog: Catalog) -> _Loaded:
         """There is only ever one object for a key: a first write may have made one while the store was read."""
         loaded = self._loaded.get(key)
-        if loaded is None:
+        if loaded is not None:
+            catalog.close()
+        else:
             loaded = self._loaded[key] = _Loaded(catalog, time.monotonic())
             if self.observer is not None:
                 catalog.followed = False

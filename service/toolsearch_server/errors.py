@@ -17,6 +17,7 @@ ServiceError
 ├── RevisionNotReached
 ├── StoreUnavailable
 ├── SearchTooCostly
+├── EmbeddingsUnavailable
 └── ShuttingDown
 """
 
@@ -162,6 +163,12 @@ class SearchTooCostly(ServiceError):
             field="queries",
             allowed=allowed,
         )
+
+
+class EmbeddingsUnavailable(ServiceError):
+    """A search by meaning alone cannot be done now. Others go by words."""
+
+    reason = reasons.ERROR_REASON_EMBEDDINGS_UNAVAILABLE
 
 
 class ShuttingDown(ServiceError):

@@ -22,6 +22,9 @@ from toolsearch_server.auth import DEFAULT_TENANT, OpenAccess
 from toolsearch_server.backoff import backoff
 from toolsearch_server.catalogs import Catalogs
 from toolsearch_server.config import Address, Config
+from toolsearch_server.embedders import Embedder, EmbedderOpenError
+from toolsearch_server.embedders.choice import Choice
+from toolsearch_server.embedders.opening import open_embedder
 from toolsearch_server.errors import StoreUnavailable
 from toolsearch_server.follower import Follower
 from toolsearch_server.http import HttpServer, application
@@ -34,7 +37,6 @@ from toolsearch_server.store import CatalogKey
 from toolsearch_server.store.opening import open_store
 from toolsearch_server.store.redis import RedisStore
 from toolsearch_server.store.sqlite import SqliteStore
-from toolsearch_server.vectors import Embedder, static_embedder
 
 log = structlog.get_logger()
 
@@ -78,6 +80,9 @@ class Server:
                 embedder=await asyncio.to_thread(_embedder, self._config.embeddings),
             )
             self._catalogs = catalogs
+            self._cleanup.push_async_callback(catalogs.close)
+            if catalogs.embeddings is not None:
+                catalogs.embeddings.begin()
             self._background(catalogs.run_evictions)
             if isinstance(store, RedisStore):
                 self._background(Follower(store, catalogs).run)
@@ -207,15 +212,16 @@ async def _kept_running(work: Work) -> None:
             await asyncio.sleep(backoff(failures, first=FIRST_RETRY_SECONDS, last=LAST_RETRY_SECONDS))
 
 
-def _embedder(setting: str) -> Embedder | None:
-    if setting == "off":
-        return None
-    embedder = static_embedder()
-    if embedder is None and setting == "static":
-        raise StartError("--embeddings static: the model is not installed; install toolsearch-server[semantic]")
-    log.info(
-        "search by meaning", embeddings="off, toolsearch-server[semantic] is not installed" if embedder is None else "static"
-    )
+def _embedder(choice: Choice) -> Embedder | None:
+    try:
+        embedder = open_embedder(choice)
+    except EmbedderOpenError as error:
+        raise StartError(f"--embeddings {choice}: {error}") from error
+    if choice.kind == "auto":
+        shown = "off, toolsearch-server[semantic] is not installed" if embedder is None else "static"
+    else:
+        shown = str(choice)
+    log.info("search by meaning", embeddings=shown)
     return embedder
 
 

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from toolsearch_server.config import Address, Config, WatchConfig, parse
+from toolsearch_server.embedders.choice import Choice
 from toolsearch_server.store.location import RedisLocation, SqliteLocation
 
 
@@ -47,7 +48,7 @@ def test_every_setting_is_an_environment_variable_too() -> None:
         drain_delay=3.0,
         drain_grace=4.0,
         idle_seconds=5.0,
-        embeddings="off",
+        embeddings=Choice("off"),
     )
 
 

@@ -48,7 +48,7 @@ class ToolSearchService:
         query = requests.search_query(request, self._limits)
         detail = requests.detail(request.detail, default=Detail.SUMMARY)
         catalog, view = await self._view(call, request)
-        found = await catalog.search(view, query)
+        found = await catalog.search(view, query, patience=call.wait_seconds)
         return responses.search(
             view,
             found,

@@ -9,7 +9,7 @@ import hashlib
 import re
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from importlib import resources
@@ -43,6 +43,7 @@ from toolsearch_server.store.redis_keys import Keys
 ATTEMPTS = 2
 """Tries again of a command whose connection failed. Every script may be run twice."""
 VERSIONS_AT_ONCE = 500
+VECTORS_AT_ONCE = 200
 DELETION_SECONDS = 24 * 3600
 """How long a replica may be out of touch and still learn that a catalog was deleted, and not lost."""
 UNUSED_NAME_SECONDS = 300
@@ -169,6 +170,25 @@ class RedisStore:
             "write",
         )
         _refuse_conflict(answer)
+
+    async def vectors(self, model: str, digests: Sequence[bytes]) -> list[bytes | None]:
+        found: list[bytes | None] = []
+        for first in range(0, len(digests), VECTORS_AT_ONCE):
+            async with _failures("read"):
+                pipeline = self._client.pipeline(transaction=False)
+                for digest in digests[first : first + VECTORS_AT_ONCE]:
+                    pipeline.getex(self._keys.vector(model, digest), ex=self._limits.stored_vector_seconds)
+                found.extend(await pipeline.execute())
+        return found
+
+    async def keep_vectors(self, model: str, vectors: Mapping[bytes, bytes]) -> None:
+        items = list(vectors.items())
+        for first in range(0, len(items), VECTORS_AT_ONCE):
+            async with _failures("write"):
+                pipeline = self._client.pipeline(transaction=False)
+                for digest, vector in items[first : first + VECTORS_AT_ONCE]:
+                    pipeline.set(self._keys.vector(model, digest), vector, ex=self._limits.stored_vector_seconds)
+                await pipeline.execute()
 
     async def acquire(self, name: str, owner: str, seconds: float) -> bool:
         """Take a lease, or renew it; False if another owner has it."""

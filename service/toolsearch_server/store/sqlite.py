@@ -6,7 +6,7 @@ import fcntl
 import os
 import secrets
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -43,6 +43,17 @@ CREATE TABLE log (
     record BLOB NOT NULL,
     PRIMARY KEY (catalog, revision)
 ) WITHOUT ROWID;
+"""
+# A cache, which stores of the same format may lack. `used` counts up: the smallest were not used for longest.
+VECTORS_SCHEMA = """
+CREATE TABLE IF NOT EXISTS vectors (
+    model TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    vector BLOB NOT NULL,
+    used INTEGER NOT NULL,
+    UNIQUE (model, digest)
+);
+CREATE INDEX IF NOT EXISTS vectors_by_use ON vectors (used);
 """
 
 Result = TypeVar("Result")
@@ -103,6 +114,12 @@ class SqliteStore:
 
     async def delete(self, key: CatalogKey, expected: Version) -> None:
         await self._run(lambda: self._delete(key, expected))
+
+    async def vectors(self, model: str, digests: Sequence[bytes]) -> list[bytes | None]:
+        return await self._run(lambda: self._vectors(model, digests))
+
+    async def keep_vectors(self, model: str, vectors: Mapping[bytes, bytes]) -> None:
+        await self._run(lambda: self._keep_vectors(model, vectors))
 
     async def _run(self, work: Callable[[], Result]) -> Result:
         try:
@@ -195,6 +212,36 @@ class SqliteStore:
             if row is not None:
                 self._connection.execute("DELETE FROM catalogs WHERE id = ?", (row[0],))
 
+    def _vectors(self, model: str, digests: Sequence[bytes]) -> list[bytes | None]:
+        found: list[bytes | None] = []
+        with self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
+            use = self._next_use()
+            query = "UPDATE vectors SET used = ? WHERE model = ? AND digest = ? RETURNING vector"
+            for digest in digests:
+                rows = self._connection.execute(query, (use, model, digest)).fetchall()
+                found.append(rows[0][0] if rows else None)
+        return found
+
+    def _keep_vectors(self, model: str, vectors: Mapping[bytes, bytes]) -> None:
+        with self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
+            use = self._next_use()
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)",
+                ((model, digest, vector, use) for digest, vector in vectors.items()),
+            )
+            (count,) = self._connection.execute("SELECT count(*) FROM vectors").fetchone()
+            if count > self._limits.stored_vectors:
+                self._connection.execute(
+                    "DELETE FROM vectors WHERE rowid IN (SELECT rowid FROM vectors ORDER BY used LIMIT ?)",
+                    (count - self._limits.stored_vectors,),
+                )
+
+    def _next_use(self) -> int:
+        (use,) = self._connection.execute("SELECT coalesce(max(used), 0) + 1 FROM vectors").fetchone()
+        return int(use)
+
 
 def _record(name: str, epoch: str, revision: int, updated: float) -> CatalogRecord:
     return CatalogRecord(name, Version(epoch, revision), datetime.fromtimestamp(updated, UTC))
@@ -241,3 +288,4 @@ def _prepare(connection: sqlite3.Connection, path: Path | None) -> None:
         )
     elif found != SCHEMA_VERSION:
         raise StoreOpenError(f"the store {path} has format {found}, this program reads format {SCHEMA_VERSION}")
+    connection.executescript(VECTORS_SCHEMA)

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n toolsearch/v1/error_reason.proto\x12\rtoolsearch.v1*\x9a\x05\n\x0b\x45rrorReason\x12\x1c\n\x18\x45RROR_REASON_UNSPECIFIED\x10\x00\x12\"\n\x1e\x45RROR_REASON_MALFORMED_REQUEST\x10\x01\x12\x1f\n\x1b\x45RROR_REASON_FIELD_REQUIRED\x10\x02\x12\x1e\n\x1a\x45RROR_REASON_FIELD_INVALID\x10\x03\x12\x1f\n\x1b\x45RROR_REASON_LIMIT_EXCEEDED\x10\x04\x12#\n\x1f\x45RROR_REASON_DEFINITION_INVALID\x10\x05\x12 \n\x1c\x45RROR_REASON_DUPLICATE_ENTRY\x10\x06\x12 \n\x1c\x45RROR_REASON_PATTERN_INVALID\x10\x07\x12#\n\x1f\x45RROR_REASON_PAGE_TOKEN_INVALID\x10\x08\x12\"\n\x1e\x45RROR_REASON_CATALOG_NOT_FOUND\x10\t\x12\"\n\x1e\x45RROR_REASON_REVISION_MISMATCH\x10\n\x12!\n\x1d\x45RROR_REASON_WRITE_CONTENTION\x10\x0b\x12\x1d\n\x19\x45RROR_REASON_CATALOG_FULL\x10\x0c\x12%\n!ERROR_REASON_STRATEGY_UNAVAILABLE\x10\r\x12%\n!ERROR_REASON_REVISION_NOT_REACHED\x10\x0e\x12\"\n\x1e\x45RROR_REASON_STORE_UNAVAILABLE\x10\x0f\x12\x19\n\x15\x45RROR_REASON_INTERNAL\x10\x10\x12\"\n\x1e\x45RROR_REASON_SEARCH_TOO_COSTLY\x10\x11\x12\x1e\n\x1a\x45RROR_REASON_SHUTTING_DOWN\x10\x12\x42GZEgithub.com/toolsearch/toolsearch/clients/go/toolsearchv1;toolsearchv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n toolsearch/v1/error_reason.proto\x12\rtoolsearch.v1*\xc3\x05\n\x0b\x45rrorReason\x12\x1c\n\x18\x45RROR_REASON_UNSPECIFIED\x10\x00\x12\"\n\x1e\x45RROR_REASON_MALFORMED_REQUEST\x10\x01\x12\x1f\n\x1b\x45RROR_REASON_FIELD_REQUIRED\x10\x02\x12\x1e\n\x1a\x45RROR_REASON_FIELD_INVALID\x10\x03\x12\x1f\n\x1b\x45RROR_REASON_LIMIT_EXCEEDED\x10\x04\x12#\n\x1f\x45RROR_REASON_DEFINITION_INVALID\x10\x05\x12 \n\x1c\x45RROR_REASON_DUPLICATE_ENTRY\x10\x06\x12 \n\x1c\x45RROR_REASON_PATTERN_INVALID\x10\x07\x12#\n\x1f\x45RROR_REASON_PAGE_TOKEN_INVALID\x10\x08\x12\"\n\x1e\x45RROR_REASON_CATALOG_NOT_FOUND\x10\t\x12\"\n\x1e\x45RROR_REASON_REVISION_MISMATCH\x10\n\x12!\n\x1d\x45RROR_REASON_WRITE_CONTENTION\x10\x0b\x12\x1d\n\x19\x45RROR_REASON_CATALOG_FULL\x10\x0c\x12%\n!ERROR_REASON_STRATEGY_UNAVAILABLE\x10\r\x12%\n!ERROR_REASON_REVISION_NOT_REACHED\x10\x0e\x12\"\n\x1e\x45RROR_REASON_STORE_UNAVAILABLE\x10\x0f\x12\x19\n\x15\x45RROR_REASON_INTERNAL\x10\x10\x12\"\n\x1e\x45RROR_REASON_SEARCH_TOO_COSTLY\x10\x11\x12\x1e\n\x1a\x45RROR_REASON_SHUTTING_DOWN\x10\x12\x12\'\n#ERROR_REASON_EMBEDDINGS_UNAVAILABLE\x10\x13\x42GZEgithub.com/toolsearch/toolsearch/clients/go/toolsearchv1;toolsearchv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,5 +33,5 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'ZEgithub.com/toolsearch/toolsearch/clients/go/toolsearchv1;toolsearchv1'
   _globals['_ERRORREASON']._serialized_start=52
-  _globals['_ERRORREASON']._serialized_end=718
+  _globals['_ERRORREASON']._serialized_end=759
 # @@protoc_insertion_point(module_scope)
