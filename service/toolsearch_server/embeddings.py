@@ -60,7 +60,7 @@ TOOLS = (
     "book restaurant: reserves seats at a time for a number of guests",
     "evaluate expression: computes the value of a formula",
 )
-"""Requests and, in the same order, tools for them. How similar the others are shows what is usual for a model."""
+"""Requests and, in the same order, tools for them: how similar those are, and the others, is the scale of a model."""
 
 log = structlog.get_logger()
 
@@ -110,19 +110,16 @@ class Embeddings:
         await self._embedder.close()
 
     async def _prepare(self) -> None:
-        """What only the embedder knows: how many dimensions its vectors have, and how similar texts are that have nothing in
-        common."""
-        import numpy as np
-
+        """What only the embedder knows: how many dimensions its vectors have, and how similar similar texts are."""
         requests = await self._insist(lambda: self._embedder.embed_queries(REQUESTS))
         tools = await self._insist(lambda: self._embedder.embed_entries(TOOLS))
         cosines = requests @ tools.T
-        usual = cosines[~np.eye(len(REQUESTS), dtype=bool)]
+        related = float(cosines.diagonal().mean())
+        unrelated = float(cosines.sum() - cosines.trace()) / (len(REQUESTS) * (len(TOOLS) - 1))
         self._dimensions = tools.shape[1]
         self._model = blake2b(f"{self._embedder.model} {self._dimensions}".encode(), digest_size=16).hexdigest()
-        deviation = max(float(usual.std()), 1e-3)
-        self.scale = Scale.measured(float(usual.mean()), deviation, self._embedder.weight)
-        log.info("embedder answers", dimensions=self._dimensions, usual_cosine=round(self.scale.mean, 3))
+        self.scale = Scale.measured(unrelated=unrelated, related=related, weight=self._embedder.weight)
+        log.info("embedder answers", dimensions=self._dimensions, unrelated=round(unrelated, 3), related=round(related, 3))
 
     # Entries
 
