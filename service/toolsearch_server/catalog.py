@@ -309,7 +309,11 @@ class Catalog:
         """Ask for missing vectors until none is missing, in rounds, so that what changes meanwhile has its turn."""
         started = reported = time.monotonic()
         try:
-            while texts := await asyncio.to_thread(self.view.missing_texts, embeddings.round_size, embeddings.is_refused):
+            while True:
+                view = self.view
+                texts = await asyncio.to_thread(view.missing_texts, embeddings.round_size, embeddings.is_refused)
+                if not texts and view is self.view:
+                    break
                 try:
                     await embeddings.fill(texts, self._receive_vectors)
                 except Exception:

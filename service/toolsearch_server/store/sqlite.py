@@ -217,10 +217,12 @@ class SqliteStore:
         with self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             use = self._next_use()
-            query = "UPDATE vectors SET used = ? WHERE model = ? AND digest = ? RETURNING vector"
+            query = "SELECT rowid, vector FROM vectors WHERE model = ? AND digest = ?"
             for digest in digests:
-                rows = self._connection.execute(query, (use, model, digest)).fetchall()
-                found.append(rows[0][0] if rows else None)
+                row = self._connection.execute(query, (model, digest)).fetchone()
+                found.append(None if row is None else row[1])
+                if row is not None:
+                    self._connection.execute("UPDATE vectors SET used = ? WHERE rowid = ?", (use, row[0]))
         return found
 
     def _keep_vectors(self, model: str, vectors: Mapping[bytes, bytes]) -> None:
