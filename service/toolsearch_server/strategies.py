@@ -132,20 +132,17 @@ def _by_words_and_meaning(indexes: Indexes, query: Query, selection: Selection, 
     pool.sort(key=lambda item: (-item[1], indexes.document(item[0]).entry.name))
     asked = _asked_words(indexes, words)
     size = indexes.bm25.size
-    missing = indexes.vectors.missing
-    candidates = [
-        Candidate(
-            slot,
-            scores[slot] - loss,
-            partial(judge_words, indexes.document(slot), asked, shares[slot], entries=size)
-            if slot in missing
-            else partial(judge_both, indexes.document(slot), asked, scores[slot], float(near.cosines[slot]), entries=size),
-            partial(
-                _hybrid_parts, shares.get(slot, 0.0), scores[slot], loss, None if slot in missing else float(near.cosines[slot])
-            ),
-        )
-        for slot, loss in (indexes.vectors.varied(pool, query.limit) if pool else ())
-    ]
+    candidates = []
+    for slot, loss in indexes.vectors.varied(pool, query.limit) if pool else ():
+        document, share = indexes.document(slot), shares.get(slot, 0.0)
+        if slot in indexes.vectors.missing:
+            judge = partial(judge_words, document, asked, share, entries=size)
+            parts = partial(_hybrid_parts, share, scores[slot], loss, None)
+        else:
+            cosine, unusual = float(near.cosines[slot]), float(near.standard_scores[slot])
+            judge = partial(judge_both, document, asked, share, cosine, unusual, entries=size)
+            parts = partial(_hybrid_parts, share, scores[slot], loss, cosine)
+        candidates.append(Candidate(slot, scores[slot] - loss, judge, parts))
     total = max(hits.total, len(scores))  # whether the nearest have words, too, is only known of the best
     notes = _notes(indexes.vectors)
     return Found(candidates, total, Strategy.HYBRID, by_words=hits.total, asked=analysed, notes=notes)
