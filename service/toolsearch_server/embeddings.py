@@ -87,9 +87,10 @@ class Embeddings:
         self._refused: set[Digest] = set()
         self._asking: set[asyncio.Task[None]] = set()
         self._late = 0
-        self._resting_until = 0.0
+        self._resting_until = self._not_before = 0.0
         self._entry_state = _State("entries are not embedded", "entries are embedded again")
         self._query_state = _State("queries are not embedded", "queries are embedded again")
+        self._refusal_state = _State("some texts cannot be embedded", "")
         self._store_state = _State("vectors are not kept in the store", "vectors are kept in the store again")
 
     @property
@@ -112,11 +113,11 @@ class Embeddings:
     async def _prepare(self) -> None:
         """What only the embedder knows: how many dimensions its vectors have, and how similar similar texts are."""
         requests = await self._insist(lambda: self._embedder.embed_queries(REQUESTS))
+        self._dimensions = requests.shape[1]
         tools = await self._insist(lambda: self._embedder.embed_entries(TOOLS))
         cosines = requests @ tools.T
         related = float(cosines.diagonal().mean())
         unrelated = float(cosines.sum() - cosines.trace()) / (len(REQUESTS) * (len(TOOLS) - 1))
-        self._dimensions = tools.shape[1]
         self._model = blake2b(f"{self._embedder.model} {self._dimensions}".encode(), digest_size=16).hexdigest()
         self.scale = Scale.measured(unrelated=unrelated, related=related, weight=self._embedder.weight)
         log.info("embedder answers", dimensions=self._dimensions, unrelated=round(unrelated, 3), related=round(related, 3))
@@ -174,7 +175,7 @@ class Embeddings:
         except TextRefused as refusal:
             digests = list(texts)
             if len(digests) == 1:
-                log.warning("a text cannot be embedded", error=str(refusal))
+                self._refusal_state.fails(str(refusal))
                 if len(self._refused) >= REFUSED_TEXTS:
                     self._refused.clear()
                 self._refused.add(digests[0])
@@ -189,20 +190,32 @@ class Embeddings:
         """Ask until there is an answer."""
         failures = 0
         while True:
+            await asyncio.sleep(max(0.0, self._not_before - time.monotonic()))
             try:
                 matrix = self._checked(await embed())
             except EmbeddingFailed as error:
-                if refusable and isinstance(error, TextRefused):
+                if refusable and isinstance(error, TextRefused) and await self._takes_others():
                     raise
                 failures += 1
                 self._entry_state.fails(str(error))
-                if error.retry_after:
-                    self._rest(error.retry_after)
-                pause = backoff(failures, first=FIRST_RETRY_SECONDS, last=LAST_RETRY_SECONDS)
-                await asyncio.sleep(max(pause, error.retry_after or 0.0))
+                self._heed(error)
+                await asyncio.sleep(backoff(failures, first=FIRST_RETRY_SECONDS, last=LAST_RETRY_SECONDS))
             else:
                 self._entry_state.works()
                 return matrix
+
+    async def _takes_others(self) -> bool:
+        """Whether it is the texts that the embedder refuses, and not everything."""
+        try:
+            await self._embedder.embed_entries(TOOLS[:1])
+        except EmbeddingFailed:
+            return False
+        return True
+
+    def _heed(self, error: EmbeddingFailed) -> None:
+        """Nobody asks again before it makes sense."""
+        if error.retry_after:
+            self._not_before = max(self._not_before, time.monotonic() + error.retry_after)
 
     def _checked(self, matrix: "Matrix") -> "Matrix":
         if self._dimensions and matrix.shape[1] != self._dimensions:
@@ -259,7 +272,7 @@ class Embeddings:
         if self.scale is None:
             self.begin()
             raise EmbeddingsUnavailable("the embedding model has not answered yet")
-        if time.monotonic() < self._resting_until:
+        if time.monotonic() < max(self._resting_until, self._not_before):
             raise EmbeddingsUnavailable("the embedding model did not answer lately")
         if len(self._asking) >= self._limits.queries_embedded_at_once:
             raise EmbeddingsUnavailable("the embedding model is busy")
@@ -280,8 +293,7 @@ class Embeddings:
         except EmbeddingFailed as error:
             self._query_state.fails(str(error))
             self._miss()
-            if error.retry_after:
-                self._rest(error.retry_after)
+            self._heed(error)
             return
         for text, vector in zip(texts, matrix, strict=True):
             self._queries.put(text, vector)
@@ -293,10 +305,7 @@ class Embeddings:
         self._late += 1
         beyond = self._late - FAILURES_TO_REST + 1
         if beyond > 0:
-            self._rest(backoff(beyond, first=FIRST_REST_SECONDS, last=LAST_REST_SECONDS))
-
-    def _rest(self, seconds: float) -> None:
-        self._resting_until = max(self._resting_until, time.monotonic() + seconds)
+            self._resting_until = time.monotonic() + backoff(beyond, first=FIRST_REST_SECONDS, last=LAST_REST_SECONDS)
 
 
 class _Cache(Generic[Key]):

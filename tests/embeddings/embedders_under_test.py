@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from toolsearch_server import text as analysis
+from toolsearch_server.embedders import TextRefused
 
 if TYPE_CHECKING:
     from toolsearch_server.embedders import Matrix
@@ -55,7 +56,6 @@ class ConceptEmbedder:
         self.failures: list[Exception] = []
         self.query_failures: list[Exception] = []
         self.refused: set[str] = set()
-        self.refusal: Callable[[str], Exception] = RuntimeError
         self.entry_gate, self.query_gate = asyncio.Event(), asyncio.Event()
         self.entry_gate.set()
         self.query_gate.set()
@@ -72,7 +72,7 @@ class ConceptEmbedder:
             raise self.failures.pop(0)
         for text in texts:
             if any(word in text for word in self.refused):
-                raise self.refusal(text)
+                raise TextRefused(text)
         self.entries.extend(texts)
         return self._vectors(texts)
 

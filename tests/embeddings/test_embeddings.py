@@ -12,7 +12,7 @@ from support import CATALOG, draft, tool, until
 from toolsearch_server import embeddings
 from toolsearch_server.catalogs import Catalogs
 from toolsearch_server.changes import plan_apply
-from toolsearch_server.embedders import EmbeddingFailed, TextRefused
+from toolsearch_server.embedders import EmbeddingFailed
 from toolsearch_server.embeddings import TOOLS as PROBES
 from toolsearch_server.errors import EmbeddingsUnavailable, StoreUnavailable
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
@@ -230,13 +230,38 @@ async def test_an_embedder_that_is_away_at_first_is_waited_for(catalogs: Catalog
 async def test_a_text_that_the_embedder_refuses_costs_nothing_but_its_vector(
     catalogs: Catalogs, embedder: ConceptEmbedder
 ) -> None:
-    embedder.refused, embedder.refusal = {"Plays a song"}, TextRefused
+    embedder.refused = {"Plays a song"}
     await write(catalogs)
     await until(lambda: catalogs.without_vector == 1)
     assert (await search(catalogs, "umbrella", strategy=Strategy.SEMANTIC))[0][0] == "get_forecast"
     assert (await search(catalogs, "song"))[0][0] == "play_track"
     await write(catalogs, [draft(tool("find_restaurant", "Dinner"), "dining")])
     await until(lambda: "find_restaurant" in str(embedder.entries) or any("Dinner" in text for text in embedder.entries))
+
+
+async def test_when_everything_is_refused_it_is_not_the_texts(catalogs: Catalogs, embedder: ConceptEmbedder) -> None:
+    await write(catalogs)
+    await embedded(catalogs)
+    embedder.refused = {" "}
+    await write(catalogs, [draft(tool("find_restaurant", "Dinner"), "dining")])
+    await until(lambda: catalogs.embeddings is not None and catalogs.embeddings.failing)
+    embedder.refused = set()
+    await embedded(catalogs)
+    assert "find_restaurant" in (await search(catalogs, "dinner", strategy=Strategy.SEMANTIC))[0]
+
+
+async def test_after_being_told_to_wait_all_batches_wait(open_catalogs: Opener) -> None:
+    embedder = ConceptEmbedder(batch_size=1)
+    catalogs = open_catalogs(embedder)
+    await write(catalogs)
+    await embedded(catalogs)
+    before = len(embedder.entries)
+    embedder.failures = [EmbeddingFailed("slow down", retry_after=60)]
+    await write(catalogs, [draft(tool(f"find_{number}", "Dinner"), "dining") for number in range(20)])
+    await until(lambda: not embedder.failures)
+    for _ in range(20):
+        assert (await search(catalogs, "breakfast"))[1].endswith("the embedding model did not answer lately")
+    assert len(embedder.entries) <= before + 1  # the other one that was under way already
 
 
 async def test_vectors_with_other_dimensions_are_not_mixed_in(catalogs: Catalogs, embedder: ConceptEmbedder) -> None:
