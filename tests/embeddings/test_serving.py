@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from embeddings.embedders_under_test import FakeEndpoint, running_endpoint, write_onnx_folder
+from redis_process import RedisProcess
 from support import ServerProcess, running_server, tool, wait_for
 from toolsearch import Client, ToolSearchError
 
@@ -83,6 +84,19 @@ def test_vectors_survive_a_restart(fake: FakeEndpoint, tmp_path: Path) -> None:
             client.sync_server("s", TOOLS)
             wait_for(lambda client=client: is_embedded(client), what="the vectors")  # type: ignore[misc]
             assert server.stop() == 0
+    sent = [text for request in fake.requests for text in request["input"]]
+    assert sum("Plays a song" in text for text in sent) == 1
+
+
+def test_another_replica_embeds_nothing_again(fake: FakeEndpoint, redis_server: RedisProcess) -> None:
+    arguments = ("--store", redis_server.url, *options(fake))
+    with running_server(*arguments) as (_, first), Client(first) as client:
+        client.sync_server("s", TOOLS)
+        wait_for(lambda: is_embedded(client), what="the vectors")
+        wait_for(lambda: redis_server.command("KEYS", "*vector:*").startswith(f"*{len(TOOLS)}"), what="the vectors in Redis")
+        with running_server(*arguments) as (_, second), Client(second) as other:
+            wait_for(lambda: is_embedded(other), what="the vectors of the other replica")
+            assert other.search("umbrella", strategy="semantic").matches[0].local_name == "get_forecast"
     sent = [text for request in fake.requests for text in request["input"]]
     assert sum("Plays a song" in text for text in sent) == 1
 
