@@ -154,6 +154,18 @@ async def test_a_text_is_embedded_once_for_all_catalogs(catalogs: Catalogs, embe
     assert len(embedder.entries) == len(PROBES) + len(TOOLS)
 
 
+@pytest.mark.parametrize("remembered", [0, 2])
+async def test_what_is_not_remembered_is_in_the_store(
+    open_catalogs: Opener, embedder: ConceptEmbedder, remembered: int
+) -> None:
+    catalogs = open_catalogs(embedder, Limits(entry_vector_bytes=remembered * 6 * 4))
+    await asyncio.gather(write(catalogs), write(catalogs, key=OTHER))
+    await embedded(catalogs)
+    await embedded(catalogs, OTHER)
+    assert catalogs.embeddings is not None and catalogs.embeddings.embedded == len(TOOLS)
+    assert (await search(catalogs, "umbrella", strategy=Strategy.SEMANTIC, key=OTHER))[0][0] == "get_forecast"
+
+
 async def test_another_replica_finds_the_vectors_in_the_store(open_catalogs: Opener, embedder: ConceptEmbedder) -> None:
     first = open_catalogs(embedder)
     await write(first)
