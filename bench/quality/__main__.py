@@ -24,6 +24,7 @@ examples:
   python -m quality auto --reliability             whether relevance is what it says
   python -m quality auto --distractors             with 6,000 other tools mixed in
   python -m quality auto bm25 semantic --record    remember this run; later runs are compared with it
+  python -m quality auto --embeddings onnx:FOLDER  with a transformer; make minilm gets one
 
 A set is a folder in $TOOLSEARCH_DATA with tools.jsonl and queries.jsonl.
 """
@@ -38,6 +39,7 @@ def main() -> int:
     parser.add_argument("--distractors", action="store_true", help=f"mix in the tools of {DISTRACTORS}")
     parser.add_argument("--typos", action="store_true", help="change one letter in a third of the words")
     parser.add_argument("--queries", type=int, default=0, help="at most so many queries a set, drawn at random")
+    parser.add_argument("--embeddings", default="auto", help="as the server takes it: static, onnx:FOLDER, …")
     parser.add_argument("--reliability", action="store_true", help="compare relevance with how often it is right, instead")
     parser.add_argument("--record", action="store_true", help="remember this run for comparison")
     arguments = parser.parse_args()
@@ -50,9 +52,11 @@ def main() -> int:
     sets = [_prepared(labelled, arguments) for labelled in sets]
     if arguments.reliability:
         for strategy in arguments.strategies:
-            _show_reliability(strategy, sets)
+            _show_reliability(strategy, arguments.embeddings, sets)
         return 0
     variant = "".join(f"+{name}" for name in ("distractors", "typos") if getattr(arguments, name))
+    if arguments.embeddings not in ("auto", "static"):
+        variant += f"+{Path(arguments.embeddings).name}"
     recorded: dict[str, Any] = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
 
     print(f"{'':36}" + "".join(f"{name:>10}" for name in (*Measures.names(), "ms/query")))
@@ -62,7 +66,7 @@ def main() -> int:
         except ImportError as error:
             print(f"{peer}: left out, {error}")
     for strategy in arguments.strategies:
-        with toolsearch(strategy) as prepare:
+        with toolsearch(strategy, arguments.embeddings) as prepare:
             key = f"{strategy}{variant}"
             results = _run(f"toolsearch {strategy}", prepare, sets, recorded.get(key))
             if arguments.record:
@@ -120,13 +124,13 @@ def _run(
     return results
 
 
-def _show_reliability(strategy: str, sets: list[LabelledSet]) -> None:
+def _show_reliability(strategy: str, embeddings: str, sets: list[LabelledSet]) -> None:
     """Of matches with about the same relevance, the share that is relevant; every set counts the same. Then the mean relevance
     of the best match, for a set's own queries and for those of the next set, which belong to other tools."""
     weights: dict[int, list[tuple[float, float, float]]] = {}
     own: list[float] = []
     foreign: list[float] = []
-    with rated_toolsearch(strategy) as prepare:
+    with rated_toolsearch(strategy, embeddings) as prepare:
         for number, labelled in enumerate(sets):
             search = prepare(labelled)
             for query in labelled.queries:

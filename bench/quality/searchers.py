@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from quality.sets import LabelledSet, LabelledTool
-from support import running_server
+from support import running_server, wait_for
 from toolsearch import Client, EntryInput
 
 Search = Callable[[str], list[str]]
@@ -16,13 +16,15 @@ Search = Callable[[str], list[str]]
 Rated = list[tuple[str, float]]
 """Tool ids with the relevance that the service gives them."""
 
+BY_MEANING = ("auto", "hybrid", "semantic")
+EMBEDDING_SECONDS = 3600.0
 STRATEGIES = ("auto", "bm25", "hybrid", "semantic", "fuzzy")
 
 
 @contextmanager
-def toolsearch(strategy: str) -> Iterator[Callable[[LabelledSet], Search]]:
+def toolsearch(strategy: str, embeddings: str = "auto") -> Iterator[Callable[[LabelledSet], Search]]:
     """The service's answers without their relevance."""
-    with rated_toolsearch(strategy) as prepare_rated:
+    with rated_toolsearch(strategy, embeddings) as prepare_rated:
 
         def prepare(labelled: LabelledSet) -> Search:
             search = prepare_rated(labelled)
@@ -32,9 +34,9 @@ def toolsearch(strategy: str) -> Iterator[Callable[[LabelledSet], Search]]:
 
 
 @contextmanager
-def rated_toolsearch(strategy: str) -> Iterator[Callable[[LabelledSet], Callable[[str], Rated]]]:
+def rated_toolsearch(strategy: str, embeddings: str = "auto") -> Iterator[Callable[[LabelledSet], Callable[[str], Rated]]]:
     """A real server, each set loaded into a catalog of its own, each query one call."""
-    with running_server("--store", "memory:") as (_, address):
+    with running_server("--store", "memory:", "--embeddings", embeddings) as (_, address):
         clients: list[Client] = []
 
         def prepare(labelled: LabelledSet) -> Callable[[str], Rated]:
@@ -46,6 +48,8 @@ def rated_toolsearch(strategy: str) -> Iterator[Callable[[LabelledSet], Callable
                 matches = client.search(query, strategy=strategy, limit=10, detail="name").matches
                 return [(f"{match.server}::{match.local_name}", match.relevance) for match in matches]
 
+            if strategy in BY_MEANING:
+                wait_for(lambda: _is_embedded(client), seconds=EMBEDDING_SECONDS, what="the vectors of all entries")
             search("warm up")
             return search
 
@@ -54,6 +58,12 @@ def rated_toolsearch(strategy: str) -> Iterator[Callable[[LabelledSet], Callable
         finally:
             for client in clients:
                 client.close()
+
+
+def _is_embedded(client: Client) -> bool:
+    """Whether a search by both says nothing of vectors that it lacks, or that there will be none."""
+    said = client.search("warm up", strategy="hybrid").message
+    return "no embedding model" in said or not ("words alone" in said or "not known yet" in said)
 
 
 def rank_bm25(labelled: LabelledSet) -> Search:

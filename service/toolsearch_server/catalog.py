@@ -6,13 +6,14 @@ whatever else came meanwhile. Searches only ever see whole views.
 
 import asyncio
 import functools
+import math
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import structlog
 
@@ -20,15 +21,20 @@ from toolsearch_server import ranking
 from toolsearch_server.bm25 import Bm25Index
 from toolsearch_server.changes import Change, Entries, Version
 from toolsearch_server.document import Document, analyse
+from toolsearch_server.embedders import Embedder, Scale, embedded_text
+from toolsearch_server.embeddings import Embeddings
 from toolsearch_server.entry import Entry, EntryKey
-from toolsearch_server.errors import RevisionNotReached
+from toolsearch_server.errors import EmbeddingsUnavailable, RevisionNotReached
 from toolsearch_server.limits import Limits
 from toolsearch_server.names import NameIndex, looks_like_pattern
 from toolsearch_server.query import Indexes, Query, Strategy
 from toolsearch_server.ranking import Ranking
 from toolsearch_server.selection import NO_FILTER, Filter, Selection, required_facets
 from toolsearch_server.turns import Lane, Share
-from toolsearch_server.vectors import Embedder, VectorIndex
+from toolsearch_server.vectors import Digest, VectorIndex
+
+if TYPE_CHECKING:
+    from toolsearch_server.embedders import Vector
 
 RECENT_CHANGES = 256
 MAX_HOLE_SHARE = 0.5
@@ -42,6 +48,9 @@ CATALOG_BYTES = 500_000
 ENTRY_BYTES = 6_000
 BYTES_PER_DEFINITION_BYTE = 6
 """What a catalog takes in memory, as measured on real ones; docs/operations.md has the figures."""
+BY_MEANING = (Strategy.AUTO, Strategy.HYBRID, Strategy.SEMANTIC)
+REPORT_SECONDS = 10.0
+"""How often the log hears of a catalog whose entries take long to embed."""
 
 log = structlog.get_logger()
 
@@ -59,7 +68,8 @@ class View:
     vectors: VectorIndex | None
 
     @classmethod
-    def of(cls, entries: Entries, embedder: Embedder | None = None) -> "View":
+    def of(cls, entries: Entries, embedder: Embedder | None = None, before: VectorIndex | None = None) -> "View":
+        """`before` has vectors that are known already."""
         slots = {key: slot for slot, key in enumerate(entries.by_key)}
         documents: list[Document | None] = []
         postings = []
@@ -67,7 +77,7 @@ class View:
             document, words = analyse(entry)
             documents.append(document)
             postings.append((slot, words, document.facets))
-        vectors = None if embedder is None else VectorIndex.build(embedder, list(entries.by_key.values()))
+        vectors = None if embedder is None else VectorIndex.build(embedder, list(entries.by_key.values()), before)
         return cls(entries, slots, documents, Bm25Index.build(postings), vectors)
 
     def after(self, change: Change, entries: Entries) -> "View":
@@ -84,9 +94,26 @@ class View:
             documents.append(document)
         bm25 = self.bm25.changed(removed=removed, added=added)
         if bm25.worn or len(documents) - len(slots) > MAX_HOLE_SHARE * len(documents):
-            return View.of(entries, self.embedder)
+            return View.of(entries, self.embedder, self.vectors)
         vectors = None if self.vectors is None else self.vectors.changed(removed=removed, added=change.upserts)
         return View(entries, slots, documents, bm25, vectors)
+
+    def filled(self, vectors: Mapping[Digest, "Vector"], scale: Scale) -> "View":
+        """The view with vectors that were missing."""
+        if self.vectors is None:
+            return self
+        view = replace(self, vectors=self.vectors.filled(vectors, scale))
+        # What is derived from the entries alone is not derived again.
+        view.__dict__.update((name, value) for name, value in self.__dict__.items() if name in DERIVED)
+        return view
+
+    def missing_texts(self, count: int, refused: Callable[[Digest], bool]) -> dict[Digest, str]:
+        """Some of the texts whose vectors are missing, but for those that the embedder refused."""
+        if self.vectors is None:
+            return {}
+        wanted = (slot for slot in self.vectors.missing if not refused(self.vectors.digest(slot)))
+        texts = ((self.vectors.digest(slot), self.documents[slot]) for slot in islice(wanted, count))
+        return {digest: embedded_text(document.entry).whole for digest, document in texts if document is not None}
 
     @property
     def embedder(self) -> Embedder | None:
@@ -103,9 +130,12 @@ class View:
         return CATALOG_BYTES + ENTRY_BYTES * len(self.documents) + BYTES_PER_DEFINITION_BYTE * self.entries.bytes + vectors
 
     @functools.cached_property
+    def names(self) -> NameIndex:
+        return NameIndex((slot, document.entry) for slot, document in enumerate(self.documents) if document is not None)
+
+    @functools.cached_property
     def indexes(self) -> Indexes:
-        named = ((slot, document.entry) for slot, document in enumerate(self.documents) if document is not None)
-        return Indexes(self.bm25, NameIndex(named), self.vectors, self.documents)
+        return Indexes(self.bm25, self.names, self.vectors, self.documents)
 
     @functools.cached_property
     def servers(self) -> Counter[str]:
@@ -147,6 +177,8 @@ class View:
         return selection.admits(slot, self.indexes.document(slot).facets)
 
 
+DERIVED = ("names", "servers", "by_name", "namespaces")
+
 ViewBuilder = Callable[[View, Mapping[EntryKey, Entry | None], Entries], View]
 
 
@@ -172,10 +204,20 @@ class Applied(Protocol):
 class Catalog:
     """A loaded catalog: its newest entries, its view, and the task that moves the view on.
 
-    `receive` and everything else but building views runs on the event loop. `share` is its tenant's.
+    `receive` and everything else but building views runs on the event loop. `share` is its tenant's. With `embeddings`, another
+    task asks for the vectors that the view lacks, and hands them to the first, which is the only one that makes views.
     """
 
-    def __init__(self, view: View, *, limits: Limits, share: Share, applied: Applied) -> None:
+    def __init__(
+        self,
+        view: View,
+        *,
+        limits: Limits,
+        share: Share,
+        applied: Applied,
+        embeddings: Embeddings | None = None,
+        name: str = "",
+    ) -> None:
         self.entries = view.entries
         self.view = view
         self.write_lock = asyncio.Lock()
@@ -192,6 +234,16 @@ class Catalog:
         self._pending_since = 0.0
         self._applier: asyncio.Task[None] | None = None
         self._progress = asyncio.Event()
+        self._name = name
+        self._embeddings = embeddings
+        self._come: dict[Digest, Vector] = {}
+        self._filler: asyncio.Task[None] | None = None
+        self._fill_soon()
+
+    @property
+    def without_vector(self) -> int:
+        """How many entries are found by their words alone, because their vectors have not come yet."""
+        return 0 if self.view.vectors is None else len(self.view.vectors.missing)
 
     @property
     def busy(self) -> bool:
@@ -228,14 +280,19 @@ class Catalog:
             self.recent.append(ChangedNames.of(change, version))
             self._pending_since = self._pending_since or time.perf_counter()
             self._pending_changes.append(change)
-        if self._applier is None:
-            self._applier = asyncio.create_task(self._apply())
+        self._apply_soon()
         self.wake()
 
     def close(self) -> None:
         """It is not the catalog of its key any more: who waits for it has to look the key up again."""
         self.closed = True
+        if self._filler is not None:
+            self._filler.cancel()
         self.wake()
+
+    def _apply_soon(self) -> None:
+        if self._applier is None:
+            self._applier = asyncio.create_task(self._apply())
 
     async def _apply(self) -> None:
         """Index what is pending until nothing is. Each round takes all that has come, so bursts cost few commits.
@@ -245,12 +302,12 @@ class Catalog:
         build: ViewBuilder = _next_view
         delay = FIRST_RETRY_SECONDS
         try:
-            while self.view.version != self.entries.version and not self.closed:
-                pending, self._pending = self._pending, {}
-                changes, self._pending_changes = self._pending_changes, []
-                since, self._pending_since = self._pending_since, 0.0
+            while (self.view.version != self.entries.version or self._come) and not self.closed:
                 try:
-                    self.view = await self._share.in_thread(Lane.INDEX, partial(build, self.view, pending, self.entries))
+                    if self.view.version != self.entries.version:
+                        await self._index(build)
+                    else:
+                        await self._take_vectors()
                 except Exception:
                     log.exception("indexing failed, building the index anew", revision=self.entries.version.revision)
                     build = _rebuilt_view
@@ -258,10 +315,54 @@ class Catalog:
                     delay = min(2 * delay, LAST_RETRY_SECONDS)
                     continue
                 build, delay = _next_view, FIRST_RETRY_SECONDS
-                self._applied(changes, time.perf_counter() - since)
                 self.wake()
         finally:
             self._applier = None
+        self._fill_soon()
+
+    async def _index(self, build: ViewBuilder) -> None:
+        pending, self._pending = self._pending, {}
+        changes, self._pending_changes = self._pending_changes, []
+        since, self._pending_since = self._pending_since, 0.0
+        self.view = await self._share.in_thread(Lane.INDEX, partial(build, self.view, pending, self.entries))
+        self._applied(changes, time.perf_counter() - since)
+
+    async def _take_vectors(self) -> None:
+        come, self._come = self._come, {}
+        assert self._embeddings is not None and self._embeddings.scale is not None, "they gave the vectors"
+        self.view = await self._share.in_thread(Lane.INDEX, partial(self.view.filled, come, self._embeddings.scale))
+
+    def _fill_soon(self) -> None:
+        if self._embeddings is not None and self._filler is None and self.without_vector and not self.closed:
+            self._filler = asyncio.create_task(self._fill(self._embeddings))
+
+    async def _fill(self, embeddings: Embeddings) -> None:
+        """Ask for missing vectors until none is missing, in rounds, so that what changes meanwhile has its turn."""
+        started = reported = time.monotonic()
+        try:
+            while True:
+                view = self.view
+                texts = await asyncio.to_thread(view.missing_texts, embeddings.round_size, embeddings.is_refused)
+                if not texts and view is self.view:
+                    break
+                try:
+                    await embeddings.fill(texts, self._receive_vectors)
+                except Exception:
+                    log.exception("embedding failed, beginning again", catalog=self._name)
+                    await asyncio.sleep(LAST_RETRY_SECONDS)
+                if self._applier is not None:
+                    await asyncio.wait([self._applier])
+                if time.monotonic() - reported > REPORT_SECONDS:
+                    reported = time.monotonic()
+                    log.info("entries are being embedded", catalog=self._name, waiting=self.without_vector)
+            if reported != started:
+                log.info("entries are embedded", catalog=self._name, seconds=round(time.monotonic() - started))
+        finally:
+            self._filler = None
+
+    def _receive_vectors(self, vectors: Mapping[Digest, "Vector"]) -> None:
+        self._come.update(vectors)
+        self._apply_soon()
 
     def wake(self) -> None:
         """Let everybody who waits look again."""
@@ -295,7 +396,14 @@ class Catalog:
     async def read_slowly(self, work: Callable[[], Result]) -> Result:
         return await self._share.in_thread(Lane.READ, work)
 
-    async def search(self, view: View, query: Query) -> Ranking:
+    async def search(self, view: View, query: Query, *, patience: float = math.inf) -> Ranking:
+        """`patience`: seconds that the caller has for what a search may wait for."""
+        if self._embeddings is not None and query.strategy in BY_MEANING:
+            try:
+                vectors = await self._embeddings.of_queries(query.texts, patience=patience)
+                query = replace(query, vectors=tuple(vectors))
+            except EmbeddingsUnavailable as error:
+                query = replace(query, without_meaning=error.message)
         work = partial(view.search, query, self._limits)
         return await self._share.on_loop(work) if _is_quick(view, query) else await self.read_slowly(work)
 
@@ -328,4 +436,4 @@ def _next_view(view: View, pending: Mapping[EntryKey, Entry | None], entries: En
 
 
 def _rebuilt_view(view: View, _: Mapping[EntryKey, Entry | None], entries: Entries) -> View:
-    return View.of(entries, view.embedder)
+    return View.of(entries, view.embedder, view.vectors)

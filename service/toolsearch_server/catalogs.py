@@ -13,6 +13,8 @@ import structlog
 
 from toolsearch_server.catalog import Catalog, ChangedNames, View
 from toolsearch_server.changes import NO_ENTRIES, NO_VERSION, Change, Entries, Outcome, Version
+from toolsearch_server.embedders import Embedder
+from toolsearch_server.embeddings import Embeddings
 from toolsearch_server.errors import (
     CatalogNotFound,
     RevisionMismatch,
@@ -28,7 +30,6 @@ from toolsearch_server.store import Announced, CatalogKey, CatalogRecord, Confli
 from toolsearch_server.store.catch_up import after_all, catch_up
 from toolsearch_server.tracing import NoTracer, Tracer
 from toolsearch_server.turns import Lane, Processor
-from toolsearch_server.vectors import Embedder
 
 WRITE_ATTEMPTS = 8
 PAST_EPOCHS = 100
@@ -88,6 +89,7 @@ class Catalogs:
         self._metrics = metrics or Metrics(version="", tenant_labels=0)
         self._tracer = tracer or NoTracer()
         self._quotas = Quotas(store, limits)
+        self.embeddings = None if embedder is None or embedder.instant else Embeddings(embedder, store, limits)
         self._loaded: OrderedDict[CatalogKey, _Loaded] = OrderedDict()
         self._loading: dict[CatalogKey, asyncio.Task[_Loaded | None]] = {}
         self._bytes = 0
@@ -96,6 +98,18 @@ class Catalogs:
     @property
     def loaded(self) -> dict[CatalogKey, Catalog]:
         return {key: loaded.catalog for key, loaded in self._loaded.items()}
+
+    @property
+    def without_vector(self) -> int:
+        """How many loaded entries are found by their words alone, because their vectors have not come yet."""
+        return sum(loaded.catalog.without_vector for loaded in self._loaded.values())
+
+    async def close(self) -> None:
+        """End what goes on in the background for the catalogs."""
+        for loaded in self._loaded.values():
+            loaded.catalog.close()
+        if self.embeddings is not None:
+            await self.embeddings.close()
 
     def confirm(self, key: CatalogKey, *, followed: bool) -> None:
         """A loaded catalog was just compared with the store."""
@@ -478,7 +492,14 @@ class Catalogs:
         return loaded
 
     def _catalog(self, key: CatalogKey, view: View) -> Catalog:
-        return Catalog(view, limits=self._limits, share=self.processor.of(key.tenant), applied=partial(self._applied, key))
+        return Catalog(
+            view,
+            limits=self._limits,
+            share=self.processor.of(key.tenant),
+            applied=partial(self._applied, key),
+            embeddings=self.embeddings,
+            name=key.catalog,
+        )
 
     def _applied(self, key: CatalogKey, changes: Sequence[Change], seconds: float) -> None:
         self._metrics.applied(seconds)

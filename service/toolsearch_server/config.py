@@ -12,6 +12,8 @@ from typing import NamedTuple, NoReturn
 from urllib.parse import urlsplit
 
 from toolsearch_server.auth import ROLES, Role, TokenSettings
+from toolsearch_server.embedders.choice import AUTO, Choice, ChoiceError, parse_choice
+from toolsearch_server.embedders.choice import SHOWN as EMBEDDERS_SHOWN
 from toolsearch_server.entry import check_name
 from toolsearch_server.errors import ServiceError
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
@@ -44,6 +46,13 @@ examples:
   toolsearch-server serve --store redis://redis:6379        one of several replicas
   toolsearch-server serve --mcp-config ~/.config/mcp.json   follow MCP servers too, for one machine
   toolsearch-server serve --listen 0.0.0.0:50051 --keys keys.json --tls-certificate tls.crt --tls-key tls.key
+
+  toolsearch-server serve --embeddings onnx:models/minilm   a transformer: model.onnx and tokenizer.json in a folder
+  toolsearch-server serve --embeddings https://HOST/v1 --embeddings-model NAME
+                                                            an endpoint that speaks as OpenAI's does
+
+The key of an embeddings endpoint is taken from $TOOLSEARCH_EMBEDDINGS_KEY and from nowhere else. Entries are embedded in the
+background, and found by their words until they are; a search whose query is not embedded in time goes by words.
 
 A password for Redis is taken from $TOOLSEARCH_REDIS_PASSWORD ($TOOLSEARCH_REDIS_USERNAME, $TOOLSEARCH_REDIS_SENTINEL_PASSWORD).
 Options of a Redis URL: prefix, client_name, connect_timeout, timeout (seconds), and for rediss:// ca, certificate, key (files).
@@ -136,7 +145,7 @@ class Config:
     drain_delay: float = 2.0
     drain_grace: float = 20.0
     idle_seconds: float = 3600.0
-    embeddings: str = "auto"
+    embeddings: Choice = AUTO
     mcp_config: Path | None = None
     stale_after: float = 600.0
     forget_after: float | None = None
@@ -220,7 +229,7 @@ def _serve(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Con
         drain_delay=arguments.drain_delay,
         drain_grace=arguments.drain_grace,
         idle_seconds=arguments.idle_seconds,
-        embeddings=arguments.embeddings,
+        embeddings=parse_embeddings(arguments.embeddings, arguments.embeddings_model, environment),
         mcp_config=_path(arguments.mcp_config),
         stale_after=arguments.stale_after,
         forget_after=arguments.forget_after or None,
@@ -359,6 +368,13 @@ def parse_store(url: str, environment: Mapping[str, str]) -> Location:
         raise ConfigError(f"--store {error}") from None
 
 
+def parse_embeddings(text: str, model: str | None, environment: Mapping[str, str]) -> Choice:
+    try:
+        return parse_choice(text, model=model or "", key=environment.get("TOOLSEARCH_EMBEDDINGS_KEY", ""))
+    except ChoiceError as error:
+        raise ConfigError(f"--embeddings {error}") from None
+
+
 def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="toolsearch-server", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -477,9 +493,10 @@ def _serve_options(options: _Options) -> None:
     options.add(
         "--embeddings",
         default="auto",
-        text="search by meaning too: static (built-in model), off, or auto: static if the extra semantic is installed",
-        type=_one_of("auto", "static", "off"),
+        text=f"search by meaning too: {EMBEDDERS_SHOWN}; auto is static, the built-in model, where that is installed",
+        metavar="WHAT",
     )
+    options.add("--embeddings-model", default=None, text="the model to ask an embeddings endpoint for", metavar="NAME")
     options.add(
         "--mcp-config", default=None, text="follow the MCP servers in this file; see toolsearch-server watch", metavar="FILE"
     )

@@ -24,7 +24,8 @@ ServiceError
 ├── TenantDenied
 ├── RateLimited
 ├── Overloaded
-└── QuotaExceeded
+├── QuotaExceeded
+└── EmbeddingsUnavailable
 """
 
 from typing import ClassVar
@@ -173,6 +174,12 @@ class SearchTooCostly(ServiceError):
             field="queries",
             allowed=allowed,
         )
+
+
+class EmbeddingsUnavailable(ServiceError):
+    """A search by meaning alone cannot be done now. Others go by words."""
+
+    reason = reasons.ERROR_REASON_EMBEDDINGS_UNAVAILABLE
 
 
 class ShuttingDown(ServiceError):

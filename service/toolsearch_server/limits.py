@@ -53,6 +53,19 @@ class Limits:
     filter_values: int = 100
     filter_value_length: int = 400
 
+    # Vectors of slow embedders
+    query_embedding_seconds: float = 0.5
+    """What a search waits for the vector of its query; then it goes by words alone."""
+    queries_embedded_at_once: int = 64
+    """Further ones go by words alone."""
+    query_vector_bytes: int = 32 * MIB
+    entry_vector_bytes: int = 256 * MIB
+    """Of vectors remembered in memory, besides those of the catalogs."""
+    stored_vectors: int = 200_000
+    """Kept by the embedded store; of more, those that were used last."""
+    stored_vector_seconds: int = 30 * 24 * 3600
+    """How long a shared store keeps a vector that nobody asks for."""
+
     # Reads
     page_size: int = 1_000
     page_size_default: int = 100

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 from toolsearch_server.bm25 import Asked, Bm25Index
 from toolsearch_server.document import Document
@@ -11,6 +12,9 @@ from toolsearch_server.names import Budget, NameIndex
 from toolsearch_server.relevance import Judgement
 from toolsearch_server.selection import NO_FILTER, Filter, Selection
 from toolsearch_server.vectors import VectorIndex
+
+if TYPE_CHECKING:
+    from toolsearch_server.embedders import Vector
 
 UNBOUNDED = Budget(math.inf)
 
@@ -45,6 +49,10 @@ class Query:
     min_relevance: float = 0.0
     field: str = "queries[0]"
     """Where the text stands in the request, for errors; set when phrasings are ranked one by one."""
+    vectors: tuple["Vector", ...] = ()
+    """Of the texts, where the embedder is a slow one."""
+    without_meaning: str = ""
+    """Why the vectors are not there."""
     budget: Budget = UNBOUNDED
     """Set when the search begins."""
 

@@ -44,7 +44,16 @@ def search(indexes: Indexes, query: Query, *, selection: Selection = EVERYTHING,
         depth = max(depth, limits.search_limit)  # what is relevant enough is not always what comes first
     found = [
         STRATEGIES[query.strategy](
-            indexes, replace(query, texts=(phrasing,), limit=depth, field=f"queries[{index}]"), selection, limits
+            indexes,
+            replace(
+                query,
+                texts=(phrasing,),
+                vectors=query.vectors[index : index + 1],
+                limit=depth,
+                field=f"queries[{index}]",
+            ),
+            selection,
+            limits,
         )
         for index, phrasing in enumerate(query.texts)
     ]

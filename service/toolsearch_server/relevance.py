@@ -19,6 +19,8 @@ SPELLING_RELEVANCE = 0.9
 FIT_RELEVANCE = {Fit.WHOLE: 1.0, Fit.PREFIX: 0.9, Fit.INSIDE: 0.8}
 FIT_REASON = {Fit.WHOLE: "is the whole name", Fit.PREFIX: "begins the name", Fit.INSIDE: "is in the name"}
 FITTED_SIZES = (20, 2_000)
+FITTED_MEANING_WEIGHT = 0.15
+"""Of a standard score of similarity, whatever it weighs in the ranking: relevance is to mean the same with every embedder."""
 ELSEWHERE_RELEVANCE = 0.5
 """Of a pattern that is in the description or the parameters."""
 
@@ -102,9 +104,12 @@ def judge_words(document: Document, asked: AskedWords, share: float, *, entries:
     return Judgement(relevance, covered.reason, (MatchedBy.WORDS,))
 
 
-def judge_both(document: Document, asked: AskedWords, score: float, cosine: float, *, entries: int) -> Judgement:
-    """`score`: the share of the best match's score by words plus the weighted standard score of the similarity."""
+def judge_both(
+    document: Document, asked: AskedWords, share: float, cosine: float, standard_score: float, *, entries: int
+) -> Judgement:
+    """`share`: of the best match's score by words. `cosine` and `standard_score`: the similarity, and how unusual it is."""
     covered = coverage(document, asked)
+    score = share + FITTED_MEANING_WEIGHT * standard_score
     evidence = 1.09 * covered.words + 0.92 * covered.related + 4.04 * score
     relevance = _probability(evidence - 3.05 - 1.74 * _magnitude(entries))
     similar = f"means something similar ({cosine:.2f})"

@@ -26,6 +26,9 @@ from toolsearch_server.auth import DEFAULT_TENANT, Identity
 from toolsearch_server.backoff import backoff
 from toolsearch_server.catalogs import Catalogs
 from toolsearch_server.config import Address, Config, Observing
+from toolsearch_server.embedders import Embedder, EmbedderOpenError
+from toolsearch_server.embedders.choice import Choice
+from toolsearch_server.embedders.opening import open_embedder
 from toolsearch_server.errors import StoreUnavailable
 from toolsearch_server.follower import Follower
 from toolsearch_server.http import HttpServer, application
@@ -43,7 +46,6 @@ from toolsearch_server.store.redis import RedisStore
 from toolsearch_server.store.sqlite import SqliteStore
 from toolsearch_server.tracing import NoTracer, Tracer, open_tracer
 from toolsearch_server.turns import Processor
-from toolsearch_server.vectors import Embedder, static_embedder
 
 log = structlog.get_logger()
 
@@ -127,6 +129,9 @@ class Server:
             self._catalogs = catalogs
             metrics.watch_catalogs(catalogs.figures)
             metrics.watch_work(self._processor.figures)
+            self._cleanup.push_async_callback(catalogs.close)
+            if catalogs.embeddings is not None:
+                catalogs.embeddings.begin()
             self._background(catalogs.run_evictions)
             if isinstance(store, RedisStore):
                 self._background(Follower(store, catalogs, poll_seconds=self._config.poll_seconds, metrics=metrics).run)
@@ -298,15 +303,16 @@ async def kept_running(work: Work) -> None:
             await asyncio.sleep(backoff(failures, first=FIRST_RETRY_SECONDS, last=LAST_RETRY_SECONDS))
 
 
-def _embedder(setting: str) -> Embedder | None:
-    if setting == "off":
-        return None
-    embedder = static_embedder()
-    if embedder is None and setting == "static":
-        raise StartError("--embeddings static: the model is not installed; install toolsearch-server[semantic]")
-    log.info(
-        "search by meaning", embeddings="off, toolsearch-server[semantic] is not installed" if embedder is None else "static"
-    )
+def _embedder(choice: Choice) -> Embedder | None:
+    try:
+        embedder = open_embedder(choice)
+    except EmbedderOpenError as error:
+        raise StartError(f"--embeddings {choice}: {error}") from error
+    if choice.kind == "auto":
+        shown = "off, toolsearch-server[semantic] is not installed" if embedder is None else "static"
+    else:
+        shown = str(choice)
+    log.info("search by meaning", embeddings=shown)
     return embedder
 
 

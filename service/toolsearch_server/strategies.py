@@ -7,7 +7,7 @@ from itertools import islice
 from toolsearch_server import text
 from toolsearch_server.bm25 import TIE_MARGIN, Asked, QueryWord, round_score
 from toolsearch_server.document import Document
-from toolsearch_server.errors import PatternInvalid, StrategyUnavailable
+from toolsearch_server.errors import EmbeddingsUnavailable, PatternInvalid, StrategyUnavailable
 from toolsearch_server.limits import Limits
 from toolsearch_server.names import Pattern, looks_like_pattern
 from toolsearch_server.query import Candidate, Found, Indexes, Part, Query, SearchField, Strategy, both, one_part
@@ -25,7 +25,7 @@ from toolsearch_server.relevance import (
     judge_words,
 )
 from toolsearch_server.selection import EVERYTHING, Selection
-from toolsearch_server.vectors import Similarities
+from toolsearch_server.vectors import Similarities, VectorIndex
 
 HYBRID_DEPTH = 50
 """How many matches by words and by meaning are looked at when they are fused."""
@@ -33,11 +33,7 @@ HYBRID_DEPTH = 50
 VARIETY_POOL = 20
 """How many more than were asked for compete when variants of one another give way."""
 
-MEANING_WEIGHT = 0.15
-"""What one standard deviation of similarity counts, where the best match by words has 1."""
-
-MIN_COSINE = 0.2
-"""What is less similar is not similar at all."""
+NOTHING_EMBEDDED = "no entry of this catalog has been embedded yet"
 
 GUESS_WEIGHT = 0.8
 """What a corrected word counts, times its similarity."""
@@ -120,37 +116,58 @@ def _hybrid(indexes: Indexes, query: Query, selection: Selection, limits: Limits
 
 def _by_words_and_meaning(indexes: Indexes, query: Query, selection: Selection, words: Sequence[QueryWord]) -> Found:
     """Shares of the best score by words, plus how unusually near in meaning: for what is found either way."""
-    if indexes.vectors is None:
-        return _by_words(indexes, query, selection, words)
+    near = _similarities(indexes, query)
+    if indexes.vectors is None or near is None:
+        found = _by_words(indexes, query, selection, words)
+        if indexes.vectors is not None and indexes.vectors.entries:
+            found.notes = (f"ranked by words alone: {query.without_meaning or NOTHING_EMBEDDED}",)
+        return found
     depth = max(query.limit, HYBRID_DEPTH)
     analysed = Asked.of(words)
     hits = indexes.bm25.search(analysed, limit=depth, selection=selection)
     shares = {hit.slot: hit.score / hits.hits[0].score for hit in hits.hits}
-    near = indexes.vectors.similarities(query.texts[0])
     only_near = [slot for slot in _nearest(indexes, selection, near, depth) if slot not in shares]
-    scores = near.added_to(shares | dict.fromkeys(only_near, 0.0), MEANING_WEIGHT)
+    scores = near.added_to(shares | dict.fromkeys(only_near, 0.0), indexes.vectors.scale.weight)
     pool = sorted(scores.items(), key=lambda item: -item[1])[: query.limit + VARIETY_POOL]
     pool.sort(key=lambda item: (-item[1], indexes.document(item[0]).entry.name))
     asked = _asked_words(indexes, words)
     size = indexes.bm25.size
-    candidates = [
-        Candidate(
-            slot,
-            scores[slot] - loss,
-            partial(judge_both, indexes.document(slot), asked, scores[slot], float(near.cosines[slot]), entries=size),
-            partial(_hybrid_parts, shares.get(slot, 0.0), scores[slot], loss, float(near.cosines[slot])),
-        )
-        for slot, loss in (indexes.vectors.varied(pool, query.limit) if pool else ())
-    ]
+    candidates = []
+    for slot, loss in indexes.vectors.varied(pool, query.limit) if pool else ():
+        document, share = indexes.document(slot), shares.get(slot, 0.0)
+        if slot in indexes.vectors.missing:
+            judge = partial(judge_words, document, asked, share, entries=size)
+            parts = partial(_hybrid_parts, share, scores[slot], loss, None)
+        else:
+            cosine, unusual = float(near.cosines[slot]), float(near.standard_scores[slot])
+            judge = partial(judge_both, document, asked, share, cosine, unusual, entries=size)
+            parts = partial(_hybrid_parts, share, scores[slot], loss, cosine)
+        candidates.append(Candidate(slot, scores[slot] - loss, judge, parts))
     total = max(hits.total, len(scores))  # whether the nearest have words, too, is only known of the best
-    return Found(candidates, total, Strategy.HYBRID, by_words=hits.total, asked=analysed)
+    notes = _notes(indexes.vectors)
+    return Found(candidates, total, Strategy.HYBRID, by_words=hits.total, asked=analysed, notes=notes)
 
 
-def _hybrid_parts(share: float, score: float, loss: float, cosine: float) -> list[Part]:
-    parts = [
-        Part("words", share, "share of the best score by words"),
-        Part("meaning", score - share, f"cosine {cosine:.3f}, as unusual as that is in this catalog"),
-    ]
+def _similarities(indexes: Indexes, query: Query) -> Similarities | None:
+    """None: there is no model, or its vectors are not there."""
+    index = indexes.vectors
+    if index is None:
+        return None
+    if index.embedder.instant:
+        return index.similarities(index.embedder.embed_query(query.texts[0]))
+    if not query.vectors or len(index.missing) >= index.entries:
+        return None
+    return index.similarities(query.vectors[0])
+
+
+def _notes(index: VectorIndex) -> tuple[str, ...]:
+    missing = len(index.missing)
+    return (f"the meaning of {missing} of {index.entries} entries is not known yet",) if missing else ()
+
+
+def _hybrid_parts(share: float, score: float, loss: float, cosine: float | None) -> list[Part]:
+    known = "not known yet" if cosine is None else f"cosine {cosine:.3f}, as unusual as that is in this catalog"
+    parts = [Part("words", share, "share of the best score by words"), Part("meaning", score - share, known)]
     return [*parts, Part("variety", -loss, "it is much like a better match")] if loss else parts
 
 
@@ -162,21 +179,31 @@ def _semantic(indexes: Indexes, query: Query, selection: Selection, _: Limits) -
             given="SEMANTIC",
             allowed="AUTO, BM25, REGEX, FUZZY, HYBRID",
         )
-    near = indexes.vectors.similarities(query.texts[0])
+    near = _similarities(indexes, query)
+    if near is None:
+        if not indexes.vectors.entries:
+            return Found([], 0, Strategy.SEMANTIC)
+        raise EmbeddingsUnavailable(
+            f"strategy SEMANTIC cannot be used now: {query.without_meaning or NOTHING_EMBEDDED}",
+            field="strategy",
+            given="SEMANTIC",
+        )
     candidates = []
     nearest = _nearest(indexes, selection, near, len(near.cosines))
     for slot in nearest[: query.limit + TIE_MARGIN]:
         cosine = round_score(float(near.cosines[slot]))
         judge = partial(judge_meaning, cosine, float(near.standard_scores[slot]), entries=indexes.bm25.size)
         candidates.append(Candidate(slot, cosine, judge, partial(one_part, "meaning", cosine, "cosine of the embeddings")))
-    return Found(candidates, len(nearest), Strategy.SEMANTIC, slots=frozenset(nearest))
+    return Found(candidates, len(nearest), Strategy.SEMANTIC, slots=frozenset(nearest), notes=_notes(indexes.vectors))
 
 
 def _nearest(indexes: Indexes, selection: Selection, near: Similarities, count: int) -> list[int]:
     """Slots of the entries nearest in meaning, as far as they are near at all."""
+    assert indexes.vectors is not None, "there are similarities"
+    min_cosine = indexes.vectors.scale.near
     if selection == EVERYTHING:
-        return near.nearest(count, MIN_COSINE)
-    ordered = near.nearest(len(near.cosines), MIN_COSINE)
+        return near.nearest(count, min_cosine)
+    ordered = near.nearest(len(near.cosines), min_cosine)
     return list(islice((slot for slot in ordered if indexes.admits(selection, slot)), count))
 
 

@@ -1,111 +1,38 @@
-"""Meaning: embeddings of entries, compared with a query's. The only module that knows an embedding library.
+"""Meaning: the vectors of a catalog's entries, compared with a query's."""
 
-The built-in model is static: a table of word-piece vectors that are averaged. It needs no download, no GPU and tens of
-microseconds a query. It comes with the extra `semantic`; without that there is no embedder and searches go by words alone.
-"""
-
-import importlib.util
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from hashlib import blake2b
+from typing import TYPE_CHECKING
 
-from toolsearch_server import text
+from toolsearch_server.embedders import Embedder, Scale, embedded_text
 from toolsearch_server.entry import Entry
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from toolsearch_server.embedders import Matrix, Vector
 
-    Vector = NDArray[np.float32]
-    Matrix = NDArray[np.float32]
-
-STATIC_PACKAGE = "wordllama"
-STATIC_WEIGHTS = "weights/l2_supercat_256.safetensors"
-STATIC_TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
-PARAMETER_CHARACTERS = 2_000
 FIRST_CAPACITY = 64
-SAME_FROM = 0.6
 SAMENESS_WEIGHT = 0.5
-"""Entries with a higher cosine than that between them are variants of one another, and lose so much of the difference."""
+"""Variants of one another lose so much of their likeness beyond what makes them variants."""
 PRIOR_ENTRIES = 20
-PRIOR_MEAN, PRIOR_DEVIATION = 0.06, 0.09
-"""Of the cosines between a query and the entries of a catalog, as measured on real ones."""
+
+Digest = bytes
+"""Of the text that a vector is made from."""
+
+UNKNOWN_SCALE = Scale(mean=0.0, deviation=1.0, near=1.0, same=1.0, weight=0.0)
+"""As long as there is no vector."""
 
 
-class EmbeddedText(NamedTuple):
-    """What an entry's vector is made from: what it is, and what its parameters are."""
-
-    core: str
-    parameters: str
-
-
-def embedded_text(entry: Entry) -> EmbeddedText:
-    core = f"{text.spelled(entry.local_name)} {entry.server} {entry.title} {entry.description}"
-    return EmbeddedText(core, entry.parameters[:PARAMETER_CHARACTERS])
-
-
-class Embedder(Protocol):
-    """Vectors of length one."""
-
-    dimensions: int
-
-    def embed_entries(self, texts: Sequence[EmbeddedText]) -> "Matrix": ...
-
-    def embed_query(self, query: str) -> "Vector": ...
-
-
-class StaticEmbedder:
-    """Averages of word-piece vectors, read from the files that the wordllama distribution carries."""
-
-    def __init__(self, folder: Path) -> None:
-        from safetensors.numpy import load_file
-        from tokenizers import Tokenizer
-
-        (weights,) = load_file(folder / STATIC_WEIGHTS).values()
-        self._pieces: Matrix = weights.astype("float32")
-        self._tokenizer = Tokenizer.from_file(str(folder / STATIC_TOKENIZER))
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
-        self.dimensions: int = self._pieces.shape[1]
-
-    def embed_entries(self, texts: Sequence[EmbeddedText]) -> "Matrix":
-        """The mean of two views of an entry: without its parameters and with them."""
-        import numpy as np
-
-        vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
-        cores = self._tokenizer.encode_batch_fast([each.core for each in texts], add_special_tokens=False)
-        parameters = self._tokenizer.encode_batch_fast([each.parameters for each in texts], add_special_tokens=False)
-        for row, (core, more) in enumerate(zip(cores, parameters, strict=True)):
-            core_sum = self._pieces[core.ids].sum(axis=0)
-            vectors[row] = _unit(core_sum) + _unit(core_sum + self._pieces[more.ids].sum(axis=0))
-            vectors[row] = _unit(vectors[row])
-        return vectors
-
-    def embed_query(self, query: str) -> "Vector":
-        encoded = self._tokenizer.encode(query, add_special_tokens=False)
-        return _unit(self._pieces[encoded.ids].sum(axis=0))
-
-
-def static_embedder() -> StaticEmbedder | None:
-    """The built-in model, if it is installed."""
-    spec = importlib.util.find_spec(STATIC_PACKAGE)
-    if spec is None or spec.origin is None:
-        return None
-    folder = Path(spec.origin).parent
-    if not (folder / STATIC_WEIGHTS).exists():
-        return None
-    return StaticEmbedder(folder)
-
-
-def _unit(vector: "Vector") -> "Vector":
-    length = float((vector @ vector) ** 0.5)
-    return vector / length if length else vector
+def text_digest(text: str) -> Digest:
+    return blake2b(text.encode(), digest_size=16).digest()
 
 
 @dataclass(frozen=True, slots=True)
 class Similarities:
-    """How near each slot's entry is to a query: the cosine, and how unusual that is in this catalog (a standard score)."""
+    """How near each slot's entry is to a query: the cosine, and how unusual that is in this catalog (a standard score).
+
+    An entry without a vector is near to nothing, and nothing unusual.
+    """
 
     cosines: "Vector"
     standard_scores: "Vector"
@@ -129,24 +56,46 @@ class Similarities:
 
 
 class VectorIndex:
-    """One row a slot; an immutable snapshot. `changed` gives the next one; only the newest may be changed again.
+    """One row a slot; an immutable snapshot. `changed` and `filled` give the next one; only the newest may be changed again.
 
-    Rows are only ever appended, so snapshots share one buffer until it is full.
+    Rows are only ever appended, or written where they were `missing`, which nobody reads: so snapshots share one buffer until
+    it is full. An instant embedder leaves none missing and needs no digests.
     """
 
-    def __init__(self, embedder: Embedder, rows: "Matrix", dead: frozenset[int], size: int) -> None:
+    def __init__(
+        self,
+        embedder: Embedder,
+        rows: "Matrix",
+        size: int,
+        dead: frozenset[int],
+        digests: list[Digest],
+        missing: frozenset[int],
+        scale: Scale,
+    ) -> None:
         self.embedder = embedder
+        self.scale = scale
+        self.missing = missing
         self._rows = rows
-        self._dead = dead
         self._size = size
+        self._dead = dead
+        self._digests = digests
 
     @classmethod
-    def build(cls, embedder: Embedder, entries: Sequence[Entry]) -> "VectorIndex":
+    def build(cls, embedder: Embedder, entries: Sequence[Entry], before: "VectorIndex | None" = None) -> "VectorIndex":
+        """All `entries` in slots of their own. `before` has vectors that are known already."""
         import numpy as np
 
-        rows = np.zeros((max(FIRST_CAPACITY, len(entries)), embedder.dimensions), dtype=np.float32)
-        rows[: len(entries)] = embedder.embed_entries([embedded_text(entry) for entry in entries])
-        return cls(embedder, rows, frozenset(), len(entries))
+        capacity = max(FIRST_CAPACITY, len(entries))
+        if embedder.instant:
+            rows = np.zeros((capacity, embedder.dimensions), dtype=np.float32)
+            empty = cls(embedder, rows, 0, frozenset(), [], frozenset(), embedder.scale)
+            return empty.changed(removed=(), added=entries)
+        if before is None:
+            rows = np.zeros((capacity, 0), dtype=np.float32)
+            before = cls(embedder, rows, 0, frozenset(), [], frozenset(), UNKNOWN_SCALE)
+        rows = np.zeros((capacity, before._rows.shape[1]), dtype=np.float32)
+        empty = cls(embedder, rows, 0, frozenset(), [], frozenset(), before.scale)
+        return empty._extended(entries, before._known(range(before._size)))
 
     @property
     def bytes(self) -> int:
@@ -154,15 +103,63 @@ class VectorIndex:
 
     def changed(self, *, removed: Sequence[int], added: Sequence[Entry]) -> "VectorIndex":
         """`added` take the slots that follow."""
+        if not self.embedder.instant:
+            # What changed may be something else than the text.
+            known = self._known(removed)
+            index = self._extended(added, known)
+            index._dead = self._dead | frozenset(removed)
+            index.missing -= index._dead
+            return index
+        size = self._size + len(added)
+        rows = self._with_capacity(size)
+        rows[self._size : size] = self.embedder.embed_entries([embedded_text(entry) for entry in added])
+        return VectorIndex(self.embedder, rows, size, self._dead | frozenset(removed), self._digests, self.missing, self.scale)
+
+    def _extended(self, added: Sequence[Entry], known: Mapping[Digest, "Vector"]) -> "VectorIndex":
+        size = self._size + len(added)
+        rows = self._with_capacity(size)
+        missing = set(self.missing)
+        for slot, entry in enumerate(added, start=self._size):
+            digest = text_digest(embedded_text(entry).whole)
+            self._digests.append(digest)
+            if digest in known:
+                rows[slot] = known[digest]
+            else:
+                missing.add(slot)
+        return VectorIndex(self.embedder, rows, size, self._dead, self._digests, frozenset(missing), self.scale)
+
+    def filled(self, vectors: Mapping[Digest, "Vector"], scale: Scale) -> "VectorIndex":
+        """With those of the missing vectors that have come."""
         import numpy as np
 
+        come = {slot: vectors[self._digests[slot]] for slot in self.missing if self._digests[slot] in vectors}
+        if not come:
+            return self
         rows = self._rows
-        size = self._size + len(added)
-        if size > len(rows):
-            rows = np.zeros((max(2 * len(rows), size), self.embedder.dimensions), dtype=np.float32)
-            rows[: self._size] = self._rows[: self._size]
-        rows[self._size : size] = self.embedder.embed_entries([embedded_text(entry) for entry in added])
-        return VectorIndex(self.embedder, rows, self._dead | frozenset(removed), size)
+        if not rows.shape[1]:
+            rows = np.zeros((len(rows), len(next(iter(come.values())))), dtype=np.float32)
+        rows[list(come)] = np.stack(list(come.values()))
+        return VectorIndex(self.embedder, rows, self._size, self._dead, self._digests, self.missing - come.keys(), scale)
+
+    def digest(self, slot: int) -> Digest:
+        return self._digests[slot]
+
+    @property
+    def entries(self) -> int:
+        return self._size - len(self._dead)
+
+    def _known(self, slots: Iterable[int]) -> dict[Digest, "Vector"]:
+        absent = self._dead | self.missing
+        return {self._digests[slot]: self._rows[slot] for slot in slots if slot not in absent}
+
+    def _with_capacity(self, size: int) -> "Matrix":
+        import numpy as np
+
+        if size <= len(self._rows):
+            return self._rows
+        rows = np.zeros((max(2 * len(self._rows), size), self._rows.shape[1]), dtype=np.float32)
+        rows[: self._size] = self._rows[: self._size]
+        return rows
 
     def varied(self, scores: Sequence[tuple[int, float]], count: int) -> list[tuple[int, float]]:
         """The `count` entries that are best together: what is nearly the same as a better one gives way.
@@ -172,7 +169,9 @@ class VectorIndex:
         import numpy as np
 
         rows = self._rows[[slot for slot, _ in scores]]
-        likeness = np.maximum(rows @ rows.T - SAME_FROM, 0.0) * SAMENESS_WEIGHT
+        if self.missing:
+            rows[[number for number, (slot, _) in enumerate(scores) if slot in self.missing]] = 0.0
+        likeness = np.maximum(rows @ rows.T - self.scale.same, 0.0) * SAMENESS_WEIGHT
         remaining = np.array([score for _, score in scores], dtype=np.float32)
         losses = np.zeros(len(scores), dtype=np.float32)
         chosen: list[tuple[int, float]] = []
@@ -183,17 +182,20 @@ class VectorIndex:
             remaining[best] = -np.inf
         return chosen
 
-    def similarities(self, query: str) -> Similarities:
+    def similarities(self, vector: "Vector") -> Similarities:
         import numpy as np
 
-        cosines = self._rows[: self._size] @ self.embedder.embed_query(query)
+        cosines = self._rows[: self._size] @ vector
         alive = cosines
-        if self._dead:
-            dead = np.fromiter(self._dead, dtype=np.intp)
-            alive = np.delete(cosines, dead)
-            cosines[dead] = -1.0
+        if self._dead or self.missing:
+            absent = np.fromiter(self._dead | self.missing, dtype=np.intp)
+            alive = np.delete(cosines, absent)
+            cosines[absent] = -1.0
         # A small catalog says little about what is usual: it is taken together with what is usual elsewhere.
         count = len(alive) + PRIOR_ENTRIES
-        mean = (float(alive.sum()) + PRIOR_ENTRIES * PRIOR_MEAN) / count
-        squares = float(((alive - mean) ** 2).sum()) + PRIOR_ENTRIES * PRIOR_DEVIATION**2
-        return Similarities(cosines, (cosines - mean) / (squares / count) ** 0.5)
+        mean = (float(alive.sum()) + PRIOR_ENTRIES * self.scale.mean) / count
+        squares = float(((alive - mean) ** 2).sum()) + PRIOR_ENTRIES * self.scale.deviation**2
+        standard_scores = (cosines - mean) / (squares / count) ** 0.5
+        if self.missing:
+            standard_scores[list(self.missing)] = 0.0
+        return Similarities(cosines, standard_scores)

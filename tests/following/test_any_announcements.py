@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hypothesis import given, settings
@@ -84,6 +84,12 @@ class SharedMemory:
 
     async def delete(self, key: CatalogKey, expected: Version) -> None:
         await self.store.delete(key, expected)
+
+    async def vectors(self, model: str, digests: Sequence[bytes]) -> list[bytes | None]:
+        return await self.store.vectors(model, digests)
+
+    async def keep_vectors(self, model: str, vectors: Mapping[bytes, bytes]) -> None:
+        await self.store.keep_vectors(model, vectors)
 
 
 WRITES = st.tuples(st.just("write"), st.sampled_from("pq"), st.sets(st.sampled_from("abcd")))

@@ -12,7 +12,7 @@ from support import draft, tool
 from toolsearch_server.changes import NO_ENTRIES, NO_VERSION, Change, Version, plan_apply, plan_sync
 from toolsearch_server.entry import Draft
 from toolsearch_server.errors import StoreUnavailable
-from toolsearch_server.limits import DEFAULT_LIMITS
+from toolsearch_server.limits import DEFAULT_LIMITS, Limits
 from toolsearch_server.store import CatalogKey, Conflict
 from toolsearch_server.store import redis as redis_module
 from toolsearch_server.store.redis import RedisStore
@@ -217,5 +217,29 @@ async def test_a_deletion_whose_answer_was_lost_is_no_conflict(redis_server: Red
         await store.delete(KEY, version)
         with pytest.raises(Conflict):
             await store.delete(KEY, Version(version.epoch, 7))
+    finally:
+        await store.close()
+
+
+async def test_a_vector_that_is_used_stays_and_one_that_is_not_expires(redis_server: RedisProcess) -> None:
+    store = redis_store(f"{redis_server.url}&prefix=mine:", Limits(stored_vector_seconds=500))
+    try:
+        await store.keep_vectors("m", {b"a": b"v"})
+        name = "mine:vector:m:61"
+        assert redis_server.command("TTL", name).strip() in (":500", ":499")
+        redis_server.command("EXPIRE", name, "5")
+        assert await store.vectors("m", [b"a"]) == [b"v"]
+        assert redis_server.command("TTL", name).strip() in (":500", ":499")
+    finally:
+        await store.close()
+
+
+async def test_vectors_that_redis_refuses_are_a_refusal_of_ours() -> None:
+    store = redis_store(f"redis://127.0.0.1:{free_port()}?timeout=1&connect_timeout=1")
+    try:
+        with pytest.raises(StoreUnavailable):
+            await store.vectors("m", [b"a"])
+        with pytest.raises(StoreUnavailable):
+            await store.keep_vectors("m", {b"a": b"v"})
     finally:
         await store.close()

@@ -14,7 +14,7 @@ import pytest
 from support import draft, tool
 from toolsearch_server.changes import NO_ENTRIES, NO_VERSION, Version, plan_apply
 from toolsearch_server.errors import StoreUnavailable
-from toolsearch_server.limits import DEFAULT_LIMITS
+from toolsearch_server.limits import DEFAULT_LIMITS, Limits
 from toolsearch_server.store import CatalogKey, StoreOpenError
 from toolsearch_server.store.sqlite import SqliteStore
 
@@ -154,3 +154,25 @@ def test_nothing_acknowledged_is_lost_when_the_process_is_killed(tmp_path: Path,
         await store.close()
 
     asyncio.run(check())
+
+
+async def test_of_too_many_vectors_those_that_were_used_last_are_kept() -> None:
+    store = await SqliteStore.open(None, Limits(stored_vectors=3))
+    for name in (b"a", b"b", b"c"):
+        await store.keep_vectors("m", {name: name})
+    assert await store.vectors("m", [b"a"]) == [b"a"]
+    await store.keep_vectors("m", {b"d": b"d"})
+    assert await store.vectors("m", [b"a", b"b", b"c", b"d"]) == [b"a", None, b"c", b"d"]
+    await store.close()
+
+
+async def test_a_store_from_before_there_were_vectors_is_opened(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await (await SqliteStore.open(path, DEFAULT_LIMITS)).close()
+    connection = sqlite3.connect(path)
+    connection.execute("DROP TABLE vectors")
+    connection.close()
+    store = await SqliteStore.open(path, DEFAULT_LIMITS)
+    await store.keep_vectors("m", {b"a": b"v"})
+    assert await store.vectors("m", [b"a"]) == [b"v"]
+    await store.close()

@@ -251,3 +251,30 @@ async def test_any_history_of_syncs_leaves_what_a_dictionary_would_hold(
     for version, change in await store.changes_since(key, Version(entries.version.epoch, 0)) or []:
         replayed = replayed.after(change, version)
     assert replayed.by_key == snapshot.by_key
+
+
+async def test_vectors_are_kept_by_model_and_digest(store: Store) -> None:
+    digests = [bytes([number]) * 16 for number in range(3)]
+    assert await store.vectors("m", digests) == [None, None, None]
+    await store.keep_vectors("m", {digests[0]: b"zero", digests[2]: b"\x00\xff\r\n"})
+    await store.keep_vectors("other", {digests[1]: b"one"})
+    assert await store.vectors("m", digests) == [b"zero", None, b"\x00\xff\r\n"]
+    assert await store.vectors("m", [digests[2], digests[0], digests[2]]) == [b"\x00\xff\r\n", b"zero", b"\x00\xff\r\n"]
+    await store.keep_vectors("m", {digests[0]: b"newer"})
+    assert await store.vectors("m", digests[:1]) == [b"newer"]
+    assert await store.vectors("m", []) == []
+    await store.keep_vectors("m", {})
+
+
+async def test_many_vectors_come_back_in_the_order_asked_for(store: Store) -> None:
+    vectors = {number.to_bytes(16, "big"): f"v{number}".encode() for number in range(1_000)}
+    await store.keep_vectors("m", vectors)
+    assert await store.vectors("m", list(reversed(vectors))) == list(reversed(vectors.values()))
+
+
+async def test_vectors_are_nothing_to_catalogs(store: Store) -> None:
+    version = await commit_next(store, "a")
+    await store.keep_vectors("tenant", {b"catalog": b"v"})
+    assert [record.name for record in await store.records("tenant")] == ["catalog"]
+    await store.delete(KEY, version)
+    assert await store.vectors("tenant", [b"catalog"]) == [b"v"]

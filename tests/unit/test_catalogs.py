@@ -208,7 +208,7 @@ async def test_no_entry_is_lost_when_indexing_fails_more_than_once(catalogs: Cat
             raise failure
         return after(self, change, entries)
 
-    def failing_of(entries: Entries, embedder: object = None) -> View:
+    def failing_of(entries: Entries, *_: object) -> View:
         for failure in failures:
             raise failure
         return of(entries)

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from toolsearch_server.config import Address, Config, WatchConfig, parse
+from toolsearch_server.embedders.choice import Choice
 from toolsearch_server.store.location import RedisLocation, SqliteLocation
 
 
@@ -47,7 +48,7 @@ def test_every_setting_is_an_environment_variable_too() -> None:
         drain_delay=3.0,
         drain_grace=4.0,
         idle_seconds=5.0,
-        embeddings="off",
+        embeddings=Choice("off"),
     )
 
 
@@ -122,3 +123,50 @@ def test_watch_needs_a_file_and_a_store_that_it_may_share(capsys: pytest.Capture
     found = parse(["watch", "--once", "--stale-after", "5"], {"TOOLSEARCH_MCP_CONFIG": "f"})
     assert isinstance(found, WatchConfig)
     assert (found.mcp_config, found.stale_after, found.forget_after) == (Path("f"), 5.0, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "choice"),
+    [
+        ("auto", Choice("auto")),
+        ("static", Choice("static")),
+        ("off", Choice("off")),
+        ("onnx:models/a b", Choice("onnx", folder=Path("models/a b"))),
+        ("sentence-transformers:/m", Choice("sentence-transformers", folder=Path("/m"))),
+    ],
+)
+def test_embeddings_are_a_model_or_a_folder(text: str, choice: Choice) -> None:
+    assert settings("--embeddings", text).embeddings == choice
+
+
+@pytest.mark.parametrize("url", ["https://host/v1", "https://host/v1/", "https://host/v1/embeddings"])
+def test_embeddings_are_an_endpoint_with_a_model_and_a_key_from_the_environment(url: str) -> None:
+    embeddings = settings(TOOLSEARCH_EMBEDDINGS=url, TOOLSEARCH_EMBEDDINGS_MODEL="m", TOOLSEARCH_EMBEDDINGS_KEY="k").embeddings
+    assert embeddings == Choice("endpoint", url="https://host/v1", model="m", key="k")
+    assert "'k'" not in repr(embeddings) and str(embeddings) == "https://host/v1 (m)"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--embeddings", "magic"), "'magic' is not one of auto, static, off, onnx:FOLDER"),
+        (("--embeddings", "onnx:"), "is not one of"),
+        (("--embeddings", "https://host/v1"), "--embeddings-model"),
+        (("--embeddings", "static", "--embeddings-model", "m"), "only for an endpoint"),
+        (("--embeddings", "https://user:secret@host/v1", "--embeddings-model", "m"), "$TOOLSEARCH_EMBEDDINGS_KEY"),
+        (("--embeddings", "https://host/v1?key=secret", "--embeddings-model", "m"), "without ? and #"),
+        (("--embeddings", "https://host:port/v1", "--embeddings-model", "m"), "port"),
+        (("--embeddings", "https:///v1", "--embeddings-model", "m"), "https://HOST/v1"),
+    ],
+)
+def test_wrong_embeddings_are_explained_without_a_key(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], says: str
+) -> None:
+    said = refusal(capsys, *arguments)
+    assert says in said
+    assert "user:secret" not in said
+
+
+def test_a_key_that_no_header_can_carry_is_refused_and_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
+    said = refusal(capsys, "--embeddings", "https://host/v1", "--embeddings-model", "m", TOOLSEARCH_EMBEDDINGS_KEY="sec\nret")
+    assert "TOOLSEARCH_EMBEDDINGS_KEY" in said and "sec" not in said

@@ -9,8 +9,8 @@ import pytest
 from support import draft, names_found, tool
 from toolsearch_server.catalog import View
 from toolsearch_server.changes import NO_ENTRIES, Version, plan_apply
+from toolsearch_server.embedders.static import static_embedder
 from toolsearch_server.limits import DEFAULT_LIMITS
-from toolsearch_server.vectors import static_embedder
 
 # language: [(what the tool says of itself, what a user asks)]
 TOOLS = {

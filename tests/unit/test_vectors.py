@@ -5,11 +5,12 @@ import pytest
 from support import draft, entries_of, names_found, ranked, tool
 from toolsearch_server.catalog import View
 from toolsearch_server.changes import NO_ENTRIES, Version, plan_apply, plan_sync
+from toolsearch_server.embedders import Embedder
+from toolsearch_server.embedders.static import static_embedder
 from toolsearch_server.limits import DEFAULT_LIMITS
 from toolsearch_server.query import Strategy
 from toolsearch_server.relevance import MatchedBy
 from toolsearch_server.selection import Filter
-from toolsearch_server.vectors import Embedder, static_embedder
 
 TOOLS = [
     draft(tool("get_forecast", "Rain, wind and temperature of the coming days in a city"), "meteo"),

@@ -53,7 +53,7 @@ class ToolSearchService:
         detail = requests.detail(request.detail, default=Detail.SUMMARY)
         catalog, view = await self._view(call, request)
         with self._tracer.span("search", attributes={"toolsearch.entries": len(view.slots)}):
-            found = await catalog.search(view, query)
+            found = await catalog.search(view, query, patience=call.wait_seconds)
         call.facts.update(strategy=found.strategy.name, results=len(found.matches))
         return responses.search(
             view,

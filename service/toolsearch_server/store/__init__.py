@@ -4,7 +4,7 @@ A commit is atomic: entries, revision and log change together or not at all. Eve
 tests/store run on each of them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Protocol
@@ -79,6 +79,14 @@ class Store(Protocol):
 
     async def delete(self, key: CatalogKey, expected: Version) -> None:
         """Delete a catalog that is at `expected`, with its log. Raises Conflict."""
+        ...
+
+    async def vectors(self, model: str, digests: Sequence[bytes]) -> list[bytes | None]:
+        """What is kept of the vectors that a model has for texts with these digests. They count as used."""
+        ...
+
+    async def keep_vectors(self, model: str, vectors: Mapping[bytes, bytes]) -> None:
+        """Keep vectors by digest. This is a cache: what was not used for long is dropped."""
         ...
 
 

@@ -10,7 +10,7 @@ import json
 import re
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from importlib import resources
@@ -46,6 +46,7 @@ ATTEMPTS = 2
 VERSIONS_AT_ONCE = 500
 SCANNED_AT_ONCE = 500
 SNAPSHOT_ATTEMPTS = 3
+VECTORS_AT_ONCE = 200
 DELETION_SECONDS = 24 * 3600
 """How long a replica may be out of touch and still learn that a catalog was deleted, and not lost."""
 UNUSED_NAME_SECONDS = 300
@@ -216,6 +217,25 @@ class RedisStore:
     async def forget_followed(self, server: Followed) -> None:
         async with self._failures("write"):
             await self._client.execute_command("SREM", self._keys.followed, _member(server))
+
+    async def vectors(self, model: str, digests: Sequence[bytes]) -> list[bytes | None]:
+        found: list[bytes | None] = []
+        for first in range(0, len(digests), VECTORS_AT_ONCE):
+            async with self._failures("read"):
+                pipeline = self._client.pipeline(transaction=False)
+                for digest in digests[first : first + VECTORS_AT_ONCE]:
+                    pipeline.getex(self._keys.vector(model, digest), ex=self._limits.stored_vector_seconds)
+                found.extend(await pipeline.execute())
+        return found
+
+    async def keep_vectors(self, model: str, vectors: Mapping[bytes, bytes]) -> None:
+        items = list(vectors.items())
+        for first in range(0, len(items), VECTORS_AT_ONCE):
+            async with self._failures("write"):
+                pipeline = self._client.pipeline(transaction=False)
+                for digest, vector in items[first : first + VECTORS_AT_ONCE]:
+                    pipeline.set(self._keys.vector(model, digest), vector, ex=self._limits.stored_vector_seconds)
+                await pipeline.execute()
 
     async def acquire(self, name: str, owner: str, seconds: float) -> bool:
         """Take a lease, or renew it; False if another owner has it."""

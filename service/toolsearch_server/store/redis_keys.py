@@ -32,6 +32,10 @@ class Keys:
     def lease(self, name: str) -> str:
         return f"{self._prefix}lease:{quote(name, safe='')}"
 
+    def vector(self, model: str, digest: bytes) -> str:
+        """In a slot of its own: vectors are many, and belong to no catalog."""
+        return f"{self._prefix}vector:{quote(model, safe='')}:{digest.hex()}"
+
     def _catalog(self, key: CatalogKey) -> str:
         """The braces keep all that belongs to a catalog in one slot of a Redis Cluster."""
         return f"{self._prefix}{{{quote(key.tenant, safe='')}/{quote(key.catalog, safe='')}}}"

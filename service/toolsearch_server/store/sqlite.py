@@ -6,7 +6,7 @@ import fcntl
 import os
 import secrets
 import sqlite3
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -66,6 +66,17 @@ UPDATE catalogs SET
     bytes = (SELECT coalesce(sum(length(record)), 0) FROM entries WHERE catalog = catalogs.id);
 """
 """Sizes are about right until the next write."""
+# A cache, which stores of the same format may lack. `used` counts up: the smallest were not used for longest.
+VECTORS_SCHEMA = """
+CREATE TABLE IF NOT EXISTS vectors (
+    model TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    vector BLOB NOT NULL,
+    used INTEGER NOT NULL,
+    UNIQUE (model, digest)
+);
+CREATE INDEX IF NOT EXISTS vectors_by_use ON vectors (used);
+"""
 
 Result = TypeVar("Result")
 
@@ -144,6 +155,12 @@ class SqliteStore:
     async def forget_followed(self, server: Followed) -> None:
         query = "DELETE FROM followed WHERE tenant = ? AND catalog = ? AND server = ?"
         await self._run(lambda: self._connection.execute(query, (*server.key, server.server)))
+
+    async def vectors(self, model: str, digests: Sequence[bytes]) -> list[bytes | None]:
+        return await self._run(lambda: self._vectors(model, digests))
+
+    async def keep_vectors(self, model: str, vectors: Mapping[bytes, bytes]) -> None:
+        await self._run(lambda: self._keep_vectors(model, vectors))
 
     async def _run(self, work: Callable[[], Result]) -> Result:
         try:
@@ -240,6 +257,38 @@ class SqliteStore:
             if row is not None:
                 self._connection.execute("DELETE FROM catalogs WHERE id = ?", (row[0],))
 
+    def _vectors(self, model: str, digests: Sequence[bytes]) -> list[bytes | None]:
+        found: list[bytes | None] = []
+        with self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
+            use = self._next_use()
+            query = "SELECT rowid, vector FROM vectors WHERE model = ? AND digest = ?"
+            for digest in digests:
+                row = self._connection.execute(query, (model, digest)).fetchone()
+                found.append(None if row is None else row[1])
+                if row is not None:
+                    self._connection.execute("UPDATE vectors SET used = ? WHERE rowid = ?", (use, row[0]))
+        return found
+
+    def _keep_vectors(self, model: str, vectors: Mapping[bytes, bytes]) -> None:
+        with self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
+            use = self._next_use()
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)",
+                ((model, digest, vector, use) for digest, vector in vectors.items()),
+            )
+            (count,) = self._connection.execute("SELECT count(*) FROM vectors").fetchone()
+            if count > self._limits.stored_vectors:
+                self._connection.execute(
+                    "DELETE FROM vectors WHERE rowid IN (SELECT rowid FROM vectors ORDER BY used LIMIT ?)",
+                    (count - self._limits.stored_vectors,),
+                )
+
+    def _next_use(self) -> int:
+        (use,) = self._connection.execute("SELECT coalesce(max(used), 0) + 1 FROM vectors").fetchone()
+        return int(use)
+
 
 _COLUMNS = "name, epoch, revision, updated, entries, bytes"
 
@@ -291,3 +340,4 @@ def _prepare(connection: sqlite3.Connection, path: Path | None) -> None:
         connection.executescript(f"BEGIN; {FROM_1} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
     elif found != SCHEMA_VERSION:
         raise StoreOpenError(f"the store {path} has format {found}, this program reads format {SCHEMA_VERSION}")
+    connection.executescript(VECTORS_SCHEMA)

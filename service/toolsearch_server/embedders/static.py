@@ -1,0 +1,67 @@
+"""The built-in model: a table of word-piece vectors that are averaged.
+
+It needs no download, no GPU and tens of microseconds a query. It comes with the extra `semantic`.
+"""
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from toolsearch_server.embedders import EmbeddedText, Scale, unit
+
+if TYPE_CHECKING:
+    from toolsearch_server.embedders import Matrix, Vector
+
+PACKAGE = "wordllama"
+WEIGHTS = "weights/l2_supercat_256.safetensors"
+TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
+
+SCALE = Scale(mean=0.06, deviation=0.09, near=0.2, same=0.6, weight=0.15)
+"""As measured on real catalogs; docs/ranking.md."""
+
+
+class StaticEmbedder:
+    """Averages of word-piece vectors, read from the files that the wordllama distribution carries."""
+
+    instant: Literal[True] = True
+    scale = SCALE
+
+    def __init__(self, folder: Path) -> None:
+        from safetensors.numpy import load_file
+        from tokenizers import Tokenizer
+
+        (weights,) = load_file(folder / WEIGHTS).values()
+        self._pieces: Matrix = weights.astype("float32")
+        self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        self.dimensions: int = self._pieces.shape[1]
+
+    def embed_entries(self, texts: Sequence[EmbeddedText]) -> "Matrix":
+        """The mean of two views of an entry: without its parameters and with them."""
+        import numpy as np
+
+        vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        cores = self._tokenizer.encode_batch_fast([each.core for each in texts], add_special_tokens=False)
+        parameters = self._tokenizer.encode_batch_fast([each.parameters for each in texts], add_special_tokens=False)
+        for row, (core, more) in enumerate(zip(cores, parameters, strict=True)):
+            core_sum = self._pieces[core.ids].sum(axis=0)
+            vectors[row] = unit(core_sum) + unit(core_sum + self._pieces[more.ids].sum(axis=0))
+            vectors[row] = unit(vectors[row])
+        return vectors
+
+    def embed_query(self, query: str) -> "Vector":
+        encoded = self._tokenizer.encode(query, add_special_tokens=False)
+        return unit(self._pieces[encoded.ids].sum(axis=0))
+
+
+def static_embedder() -> StaticEmbedder | None:
+    """The built-in model, if it is installed."""
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None or spec.origin is None:
+        return None
+    folder = Path(spec.origin).parent
+    if not (folder / WEIGHTS).exists():
+        return None
+    return StaticEmbedder(folder)
