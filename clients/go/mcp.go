@@ -48,8 +48,8 @@ func ToolForModel(entry *toolsearchv1.Entry) (json.RawMessage, error) {
 		return nil, fmt.Errorf("toolsearch: %s has no definition: ask for it with DETAIL_FULL", entry.GetName())
 	}
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(entry.GetDefinition()), &members); err != nil {
-		return nil, fmt.Errorf("toolsearch: the definition of %s: %w", entry.GetName(), err)
+	if err := json.Unmarshal([]byte(entry.GetDefinition()), &members); err != nil || members == nil {
+		return nil, fmt.Errorf("toolsearch: the definition of %s is not a JSON object", entry.GetName())
 	}
 	name, err := json.Marshal(entry.GetAlias())
 	if err != nil {
@@ -69,8 +69,9 @@ func jsonValues(data []byte) ([]json.RawMessage, error) {
 			return values, nil
 		}
 		if err != nil {
-			line := 1 + bytes.Count(data[:decoder.InputOffset()], []byte("\n"))
-			return nil, fmt.Errorf("toolsearch: not JSON, near line %d: %w", line, err)
+			rest := bytes.TrimLeft(data[decoder.InputOffset():], " \t\r\n")
+			line := 1 + bytes.Count(data[:len(data)-len(rest)], []byte("\n"))
+			return nil, fmt.Errorf("toolsearch: what begins in line %d is not JSON: %w", line, err)
 		}
 		values = append(values, value)
 	}
