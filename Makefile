@@ -54,11 +54,13 @@ test: check redis test-go ## all checks and tests
 	$(PYTEST)
 
 test-go: $(READY) | $(GO) ## the Go client: formatting, vet, staticcheck, tests against a real server
-	@unformatted=$$($$($(GO) env GOROOT)/bin/gofmt -l $(GO_CLIENT)); \
-		[ -z "$$unformatted" ] || { echo "not formatted as gofmt does: $$unformatted"; exit 1; }
-	cd $(GO_CLIENT) && $(GO) vet ./... && $(GO) tool -modfile=tools.mod staticcheck ./...
 	@race=-race; [ "$$($(GO) env CGO_ENABLED)" = 1 ] || { race=; echo "no C compiler: testing without the race detector"; }; \
-		cd $(GO_CLIENT) && TOOLSEARCH_SERVER=$(CURDIR)/$(BIN)/toolsearch-server $(GO) test -count=1 $$race ./...
+		set -e; cd $(GO_CLIENT); PATH="$$($(GO) env GOROOT)/bin:$$PATH"; \
+		unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not formatted as gofmt does: $$unformatted"; exit 1; }; \
+		staticcheck=$$($(GO) tool -modfile=tools.mod -n staticcheck); \
+		$(GO) vet $$race ./...; \
+		GOFLAGS=$$race $$staticcheck ./...; \
+		TOOLSEARCH_SERVER=$(CURDIR)/$(BIN)/toolsearch-server $(GO) test -count=1 -vet=off $$race ./...
 
 check: $(READY) | $(GO) ## formatting, lint, types, contract, committed stubs
 	$(BIN)/ruff format --check --quiet .

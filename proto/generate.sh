@@ -29,13 +29,17 @@ check() {
     { echo "the stubs are not what the contract gives: run make proto"; exit 1; }
 }
 
-[ "$1" = --check ] && { check=yes; shift; } || check=
+checking=
+if [ "$1" = --check ]; then
+  checking=yes
+  shift
+fi
 here=$(cd "$(dirname "$0")" && pwd)
 python=$(cd "$1" && pwd)
 go=$(cd "$2" && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-if [ "$check" ]; then
+if [ "$checking" ]; then
   mkdir "$scratch/python" "$scratch/go"
   generate_python "$scratch/python"
   generate_go "$scratch/go"

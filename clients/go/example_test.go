@@ -7,7 +7,7 @@ import (
 	"log"
 	"os"
 
-	"github.com/toolsearch/toolsearch/clients/go"
+	toolsearch "github.com/toolsearch/toolsearch/clients/go"
 	"github.com/toolsearch/toolsearch/clients/go/toolsearchv1"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolsearch/toolsearch/clients/go"
+	toolsearch "github.com/toolsearch/toolsearch/clients/go"
 	"github.com/toolsearch/toolsearch/clients/go/internal/servertest"
 	"github.com/toolsearch/toolsearch/clients/go/toolsearchv1"
 )

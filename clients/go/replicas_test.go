@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/toolsearch/toolsearch/clients/go"
+	toolsearch "github.com/toolsearch/toolsearch/clients/go"
 	"github.com/toolsearch/toolsearch/clients/go/internal/servertest"
 	"github.com/toolsearch/toolsearch/clients/go/toolsearchv1"
 )

@@ -1,5 +1,5 @@
 // What the client is generated and checked with, apart from go.mod so that nobody who imports the client depends on it:
-// go tool -modfile=tools.mod staticcheck ./...
+// go tool -modfile=tools.mod staticcheck ./..., and to move one: go get -modfile=tools.mod -tool PACKAGE@VERSION
 module github.com/toolsearch/toolsearch/clients/go
 
 go 1.26.0

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -57,10 +58,10 @@ func Launch(arguments ...string) (*Server, error) {
 		return nil, fmt.Errorf("TOOLSEARCH_SERVER: %w", err)
 	}
 	server := &Server{process: process, ended: make(chan struct{})}
-	listening := make(chan string, 1)
+	listening := make(chan string, 2) // the address, and how it ended
 	go func() {
 		defer close(server.ended)
-		said := follow(bufio.NewScanner(log), listening)
+		said := follow(log, listening)
 		err := process.Wait()
 		listening <- fmt.Sprintf("the server ended: %v\n%s", err, said)
 	}()
@@ -77,7 +78,9 @@ func Launch(arguments ...string) (*Server, error) {
 }
 
 // follow reads the log to its end, so that the server never waits for its reader, and tells the address when it comes by.
-func follow(lines *bufio.Scanner, listening chan<- string) (log string) {
+func follow(stderr io.Reader, listening chan<- string) (log string) {
+	lines := bufio.NewScanner(stderr)
+	lines.Buffer(nil, 64<<20)
 	for lines.Scan() {
 		log += lines.Text() + "\n"
 		var record struct{ Event, Address string }
