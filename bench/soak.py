@@ -4,7 +4,8 @@
 
 Tenants come, write a catalog, search it, watch it for a moment, and go; the file of keys is replaced now and then; catalogs are
 more than the memory budget holds, so they are evicted and loaded all the time. The server is looked at every second. At the end
-the last quarter is compared with the second one, when everything has been in use for a while. Exit code 0: flat, 1: not.
+the last quarter is compared with the second one, when everything has been in use for a while. Exit code 0: flat, or stopped early by
+Ctrl-C; 1: something has grown or failed.
 """
 
 import argparse
@@ -41,6 +42,7 @@ SEARCHES_PER_TENANT = 2
 ROTATION_SECONDS = 5.0
 SAMPLE_SECONDS = 1.0
 LINE_SECONDS = 10.0
+MIN_SAMPLES = 8
 BOUND_SECONDS = 30.0
 
 GROWTH_ALLOWED = {"threads": (0.0, 8), "descriptors": (0.0, 8), "rss_mib": (0.1, 0)}
@@ -239,6 +241,13 @@ def judge(samples: Sequence[Sample]) -> list[str]:
     return findings
 
 
+def _complete(samples: Sequence[Sample], seconds: float) -> bool:
+    complete = len(samples) >= MIN_SAMPLES and samples[-1].seconds >= seconds
+    if not complete:
+        print("stopped early: not judged")
+    return complete
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=180.0)
@@ -261,7 +270,7 @@ def main() -> int:
             listening = server.wait_for_event("listening")
             churn = Churn(str(listening["address"]), keys_file, administrator, kept)
             samples = asyncio.run(soak(churn, server.process.pid, f"http://{listening['http']}/metrics", seconds))
-            findings = judge(samples) if len(samples) >= 8 else ["too short to be judged"]
+            findings = judge(samples) if _complete(samples, seconds) else []
             code = server.stop()
             if code:
                 findings.append(f"the server ended with {code}")

@@ -29,7 +29,8 @@ const serviceConfig = `{
 		"name": [
 			{"service": "toolsearch.v1.ToolSearchService"},
 			{"service": "toolsearch.v1.CatalogService", "method": "GetCatalog"},
-			{"service": "toolsearch.v1.CatalogService", "method": "ListCatalogs"}
+			{"service": "toolsearch.v1.CatalogService", "method": "ListCatalogs"},
+			{"service": "toolsearch.v1.CatalogService", "method": "ListTenants"}
 		],
 		"retryPolicy": {
 			"maxAttempts": 5,

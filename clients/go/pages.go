@@ -44,6 +44,17 @@ func (c *Client) Catalogs(
 	})
 }
 
+// Tenants goes through all tenants that have catalogs, by name: for administrators. After an error it ends.
+func (c *Client) Tenants(
+	ctx context.Context, request *toolsearchv1.ListTenantsRequest, options ...grpc.CallOption,
+) iter.Seq2[*toolsearchv1.TenantListing, error] {
+	return pages(request, func(page *toolsearchv1.ListTenantsRequest, token string) ([]*toolsearchv1.TenantListing, string, error) {
+		page.PageToken = token
+		response, err := c.ListTenants(ctx, page, options...)
+		return response.GetTenants(), response.GetNextPageToken(), err
+	})
+}
+
 // pages begins anew each time it is ranged over, at the page that the request says.
 func pages[Request interface {
 	proto.Message

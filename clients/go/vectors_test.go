@@ -107,6 +107,10 @@ func (s step) answers(ctx context.Context, t *testing.T, client *toolsearch.Clie
 		return whole(client.Catalogs(ctx, request), func(all []*toolsearchv1.CatalogListing) proto.Message {
 			return &toolsearchv1.ListCatalogsResponse{Catalogs: all}
 		})
+	case *toolsearchv1.ListTenantsRequest:
+		return whole(client.Tenants(ctx, request), func(all []*toolsearchv1.TenantListing) proto.Message {
+			return &toolsearchv1.ListTenantsResponse{Tenants: all}
+		})
 	case *toolsearchv1.WatchCatalogRequest:
 		return func(yield func(proto.Message, error) bool) {
 			for event, err := range client.Watch(ctx, request) {

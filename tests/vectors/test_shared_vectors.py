@@ -118,6 +118,10 @@ def list_catalogs(client: Client, **options: Any) -> Iterator[Any]:
     yield {"catalogs": as_json(list(client.list_catalogs(**options)))}
 
 
+def list_tenants(client: Client, **options: Any) -> Iterator[Any]:
+    yield {"tenants": as_json(list(client.list_tenants(**options)))}
+
+
 def watch(client: Client, from_revision: int | None = None) -> Iterator[Any]:
     return map(as_json, client.watch(None if from_revision is None else Version("", from_revision)))
 
@@ -154,6 +158,7 @@ CALLS: Mapping[str, Callable[..., Iterator[Any]]] = {
     "DeleteServer": delete_server,
     "GetCatalog": get_catalog,
     "ListCatalogs": list_catalogs,
+    "ListTenants": list_tenants,
     "DeleteCatalog": delete_catalog,
 }
 
