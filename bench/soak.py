@@ -4,8 +4,9 @@
 
 Tenants come, write a catalog, search it, watch it for a moment, and go; the file of keys is replaced now and then; catalogs are
 more than the memory budget holds, so they are evicted and loaded all the time. The server is looked at every second. At the end
-the last quarter is compared with the second one, when everything has been in use for a while. Exit code 0: flat, or stopped early by
-Ctrl-C; 1: something has grown or failed.
+the last quarter is compared with the second one, when everything has been in use for a while.
+
+Exit code 0: flat, or stopped early by Ctrl-C; 1: something has grown or failed.
 """
 
 import argparse

@@ -51,6 +51,7 @@ def sampled() -> Metrics:
             catalogs=1, entries=1, index_bytes=1, index_bytes_allowed=1, stale=0, stalest_seconds=0.0, revision_lag=0
         )
     )
+    metrics.watch_calls(lambda: (1, 1))
     metrics.watch_work(lambda: {"read": (1, 1)})
     metrics.watch_sessions(lambda: ["following"])
     return metrics
@@ -208,7 +209,7 @@ def _traffic(source: Source) -> list[Panel]:
                 f"Latency, p{round(part * 100)}",
                 "Streams are left out. Refusals are quick and count as well: mind them when this falls under load.",
                 "s",
-                {"{{method}}": source.quantile(part, "toolsearch_request_seconds", "method", method=f"!={STREAM}")},
+                {"{{method}}": source.quantile(part, "toolsearch_request_seconds", "method")},
             )
             for part in (0.5, 0.95, 0.99)
         ),
@@ -268,7 +269,7 @@ def _catalogs(source: Source) -> list[Panel]:
             "bytes",
             {
                 "{{instance}}": total(source.all("toolsearch_index_bytes"), "instance"),
-                "allowed": most(source.all("toolsearch_index_bytes_allowed")),
+                "allowed": most(source.all("toolsearch_index_allowed_bytes")),
             },
         ),
         Panel(
@@ -281,6 +282,15 @@ def _catalogs(source: Source) -> list[Panel]:
             },
         ),
         Panel("Load time", "", "s", _quantiles(source, "toolsearch_catalog_load_seconds")),
+        Panel(
+            "Entries to be embedded",
+            "With a transformer or an endpoint, entries are found by their words alone until they are embedded.",
+            "none",
+            {
+                "{{instance}}": total(source.all("toolsearch_entries_without_vector"), "instance"),
+                "{{instance}} failing": total(source.all("toolsearch_embedding_failing"), "instance"),
+            },
+        ),
         Panel(
             "Evictions by cause",
             "memory: to make room for others. idle: unused for long.",
@@ -341,7 +351,16 @@ def _freshness(source: Source) -> list[Panel]:
 
 
 def _work(source: Source) -> list[Panel]:
-    return [
+    calls = Panel(
+        "Calls under way",
+        "Beyond the limits calls, calls_per_tenant, watches and watches_per_tenant of a replica, more are refused.",
+        "none",
+        {
+            "{{instance}} calls": total(source.all("toolsearch_calls"), "instance"),
+            "{{instance}} watches": total(source.all("toolsearch_watches"), "instance"),
+        },
+    )
+    return [calls] + [
         Panel(
             title,
             description,
@@ -655,7 +674,7 @@ def _call_alerts(source: Source) -> list[Alert]:
 
 def _catalog_alerts(source: Source) -> list[Alert]:
     taken = total(source.all("toolsearch_index_bytes"), *EACH_INSTANCE)
-    allowed = total(source.all("toolsearch_index_bytes_allowed"), *EACH_INSTANCE)
+    allowed = total(source.all("toolsearch_index_allowed_bytes"), *EACH_INSTANCE)
     evicted = total(source.rate("toolsearch_catalog_evictions_total", "10m", cause="memory"), *EACH_INSTANCE)
     return [
         Alert(

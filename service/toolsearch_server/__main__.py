@@ -1,20 +1,31 @@
 """toolsearch-server: flags and environment → Config → serve, watch or keys."""
 
 import asyncio
+import gc
 import sys
 from collections.abc import Coroutine
 from typing import Any
 
 import structlog
 
-from toolsearch_server import config, keys_command, server, telemetry
+from toolsearch_server import allocator, config, keys_command, server, telemetry
 from toolsearch_server.store import StoreOpenError
+
+SWITCH_SECONDS = 0.0005
+"""How long a thread may keep the interpreter from the event loop, which needs it several times a call."""
+
+
+COLLECTION_THRESHOLDS = (50_000, 20, 50)
+"""Catalogs are many objects without cycles. To look through all of them for garbage stops everybody for a quarter of a second."""
 
 
 def main() -> None:
     settings = config.from_process()
     if isinstance(settings, config.KeysConfig):
         sys.exit(keys_command.run(settings))
+    allocator.limit_arenas()
+    sys.setswitchinterval(SWITCH_SECONDS)
+    gc.set_threshold(*COLLECTION_THRESHOLDS)
     telemetry.configure_logging(level=settings.log_level, format=settings.log_format)
     try:
         code = _run(_work(settings))

@@ -1,5 +1,6 @@
 """The door: how many calls are taken on, of each tenant and in all. Others are refused at once, and told when to try again."""
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,6 +11,8 @@ from toolsearch_server.limits import Limits
 
 RETRY_SECONDS = 0.5
 """After a refusal because of calls under way: about as long as the longest of them take."""
+HELD_SECONDS = 0.2
+HELD_REFUSALS = 1_000
 REMEMBERED_TENANTS = 10_000
 ROUNDING = 1e-6
 """Who comes back just when told must not be sent away for a rounding error."""
@@ -29,6 +32,7 @@ class Admission:
         self._clock = clock
         self._tenants: dict[str, _Tenant] = {}
         self.calls = 0
+        self._held = 0
         self.watches = 0
 
     @contextmanager
@@ -58,6 +62,16 @@ class Admission:
         finally:
             state.watches -= 1
             self.watches -= 1
+
+    async def hold_back(self) -> None:
+        """Before a refusal for the rate: callers that do not wait as told would be back at once, and each costs time."""
+        if self._held >= HELD_REFUSALS:
+            return
+        self._held += 1
+        try:
+            await asyncio.sleep(HELD_SECONDS)
+        finally:
+            self._held -= 1
 
     @staticmethod
     def _refuse(under_way: int, allowed: int, limit: str) -> None:

@@ -42,7 +42,7 @@ class Audit:
         if self._file is None:
             log.info("audit", **record)
             return
-        line = json.dumps({"time": datetime.now(UTC).isoformat(), **record}, ensure_ascii=False) + "\n"
+        line = json.dumps({"time": datetime.now(UTC).isoformat(), **record}) + "\n"
         try:
             with self._lock:
                 os.write(self._file, line.encode(errors="replace"))

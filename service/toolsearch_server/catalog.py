@@ -43,6 +43,7 @@ SEARCH_OFF_LOOP_ENTRIES = 5_000
 SEARCH_OFF_LOOP_PHRASINGS = 2
 SEARCH_OFF_LOOP_LIMIT = 20
 SEARCH_OFF_LOOP_CHARACTERS = 2_000
+SEARCH_OFF_LOOP_GLOBS = 1_000
 """From these on a search may take long enough to be worth a thread."""
 CATALOG_BYTES = 500_000
 ENTRY_BYTES = 6_000
@@ -324,7 +325,10 @@ class Catalog:
         pending, self._pending = self._pending, {}
         changes, self._pending_changes = self._pending_changes, []
         since, self._pending_since = self._pending_since, 0.0
-        self.view = await self._share.in_thread(Lane.INDEX, partial(build, self.view, pending, self.entries))
+        view = await self._share.in_thread(Lane.INDEX, partial(build, self.view, pending, self.entries))
+        outdated: list[object] = [self.view]
+        self.view = view
+        self._share.discard(outdated)
         self._applied(changes, time.perf_counter() - since)
 
     async def _take_vectors(self) -> None:
@@ -391,7 +395,7 @@ class Catalog:
 
     async def read(self, view: View, work: Callable[[], Result]) -> Result:
         """What `work` finds out about a view, in a thread if the view is large."""
-        return await self._share.on_loop(work) if len(view.slots) < SEARCH_OFF_LOOP_ENTRIES else await self.read_slowly(work)
+        return await self._share.quickly(work) if len(view.slots) < SEARCH_OFF_LOOP_ENTRIES else await self.read_slowly(work)
 
     async def read_slowly(self, work: Callable[[], Result]) -> Result:
         return await self._share.in_thread(Lane.READ, work)
@@ -405,7 +409,7 @@ class Catalog:
             except EmbeddingsUnavailable as error:
                 query = replace(query, without_meaning=error.message)
         work = partial(view.search, query, self._limits)
-        return await self._share.on_loop(work) if _is_quick(view, query) else await self.read_slowly(work)
+        return await self._share.quickly(work) if _is_quick(view, query) else await self.read_slowly(work)
 
     def changes_since(self, revision: int) -> list[ChangedNames] | None:
         """The changes after `revision`; None if they are not all remembered."""
@@ -423,6 +427,7 @@ def _is_quick(view: View, query: Query) -> bool:
         and len(query.texts) <= SEARCH_OFF_LOOP_PHRASINGS
         and sum(map(len, query.texts)) < SEARCH_OFF_LOOP_CHARACTERS
         and query.strategy not in (Strategy.REGEX, Strategy.FUZZY)
+        and len(query.filter.servers) * len(view.servers) < SEARCH_OFF_LOOP_GLOBS
         and not any(map(looks_like_pattern, query.texts))
     )
 

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import structlog
 
+from toolsearch_server import allocator
 from toolsearch_server.catalog import Catalog, ChangedNames, View
 from toolsearch_server.changes import NO_ENTRIES, NO_VERSION, Change, Entries, Outcome, Version
 from toolsearch_server.embedders import Embedder
@@ -32,6 +33,8 @@ from toolsearch_server.tracing import NoTracer, Tracer
 from toolsearch_server.turns import Lane, Processor
 
 WRITE_ATTEMPTS = 8
+LONGEST_EVICTION_SECONDS = 30.0
+"""Between looks for idle catalogs; what evicted ones took is given back to the system then."""
 PAST_EPOCHS = 100
 """Epochs that are known to be gone, per catalog: not to ask the store about the same one for every call."""
 
@@ -93,6 +96,7 @@ class Catalogs:
         self._loaded: OrderedDict[CatalogKey, _Loaded] = OrderedDict()
         self._loading: dict[CatalogKey, asyncio.Task[_Loaded | None]] = {}
         self._bytes = 0
+        self._evicted = False
         self._stopping = False
 
     @property
@@ -186,6 +190,8 @@ class Catalogs:
             stale=len(staleness),
             stalest_seconds=max(staleness, default=0.0),
             revision_lag=max((catalog.lag for catalog in loaded), default=0),
+            without_vector=self.without_vector,
+            embedding_failing=self.embeddings is not None and self.embeddings.failing,
         )
 
     async def write(self, key: CatalogKey, plan: Planner, *, expected_revision: int | None) -> tuple[Version, Outcome]:
@@ -312,7 +318,8 @@ class Catalogs:
             loaded.catalog.doubt(time.monotonic())
         elif version == NO_VERSION:
             self._drop(key, loaded)
-        return True
+        # A catalog that neither the store nor we have is no news.
+        return version is not None or loaded.catalog.entries.version != NO_VERSION
 
     async def _replace(self, key: CatalogKey, loaded: _Loaded, entries: Entries) -> None:
         """Put a catalog that was read anew in the place of one, without a moment in which there is none."""
@@ -402,8 +409,11 @@ class Catalogs:
     async def run_evictions(self) -> None:
         """Let go of idle catalogs, until cancelled. They come back on their next use."""
         while True:
-            await asyncio.sleep(max(0.01, self._idle_seconds / 10))
+            await asyncio.sleep(max(0.01, min(self._idle_seconds / 10, LONGEST_EVICTION_SECONDS)))
             self.evict_idle()
+            if self._evicted:
+                self._evicted = False
+                await asyncio.to_thread(allocator.give_back)
 
     def evict_idle(self) -> None:
         oldest_kept = time.monotonic() - self._idle_seconds
@@ -413,6 +423,7 @@ class Catalogs:
 
     def _evict(self, key: CatalogKey, loaded: _Loaded, cause: str) -> None:
         self._drop(key, loaded)
+        self._evicted = True
         self._metrics.evicted(cause)
         log.debug("catalog evicted", tenant=key.tenant, catalog=key.catalog, cause=cause)
 
@@ -514,6 +525,7 @@ class Catalogs:
             del self._loaded[key]
             self._bytes -= current.counted_bytes
             current.catalog.close()
+            self.processor.discard([current.catalog.view])
             if self.observer is not None:
                 self.observer.closed(key)
 

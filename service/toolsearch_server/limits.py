@@ -34,6 +34,7 @@ class Limits:
     # Names of tenants and catalogs
     tenant_length: int = 128
     catalog_length: int = 128
+    epoch_length: int = 64
 
     # Searches
     query_length: int = 32_768

@@ -6,10 +6,20 @@ Values that grow with the number of catalogs are read when somebody asks for the
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # when a series began is nobody's question
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 OTHER_TENANTS = "(other)"
@@ -29,21 +39,29 @@ class CatalogFigures:
     stalest_seconds: float
     revision_lag: int
     """Changes that are known and not searchable yet, of the catalog with the most."""
+    without_vector: int = 0
+    """Entries that are found by their words alone until they are embedded."""
+    embedding_failing: bool = False
 
 
 class Metrics:
-    def __init__(self, *, version: str, tenant_labels: int) -> None:
+    def __init__(self, *, version: str, tenant_labels: int, role: str = "serve") -> None:
         self.registry = registry = CollectorRegistry()
         self._tenant_labels = tenant_labels
         self._tenants: set[str] = set()
         self._sessions: _SessionCollector | None = None
         ProcessCollector(registry=registry)
-        Gauge("toolsearch_build_info", "Always 1.", ["version"], registry=registry).labels(version).set(1)
+        build = Gauge("toolsearch_build_info", "1; which version runs, and as what.", ["version", "role"], registry=registry)
+        build.labels(version, role).set(1)
         self._requests = Counter(
             "toolsearch_requests", "Calls by their outcome.", ["method", "code", "strategy"], registry=registry
         )
         self._seconds = Histogram(
-            "toolsearch_request_seconds", "How long calls took.", ["method"], buckets=SECONDS, registry=registry
+            "toolsearch_request_seconds",
+            "How long answered calls took; not of refusals, which are quick, nor of streams, which last.",
+            ["method"],
+            buckets=SECONDS,
+            registry=registry,
         )
         self._refusals = Counter("toolsearch_refusals", "Refused calls by their reason.", ["reason"], registry=registry)
         self._tenant_requests = Counter(
@@ -74,22 +92,31 @@ class Metrics:
             "toolsearch_mcp_listings", "Listings of MCP servers, by outcome.", ["outcome"], registry=registry
         )
 
+        # From 0: the first of them is an increase, too.
+        for cause in ("idle", "memory"):
+            self._evictions.labels(cause)
+        for outcome in ("listed", "failed"):
+            self._listings.labels(outcome)
+
     def expose(self) -> bytes:
         return generate_latest(self.registry)
 
-    def call_ended(self, method: str, code: str, *, tenant: str, strategy: str, reason: str, seconds: float) -> None:
+    def call_ended(
+        self, method: str, code: str, *, tenant: str, strategy: str, reason: str, seconds: float, stream: bool = False
+    ) -> None:
         self._requests.labels(method, code, strategy).inc()
-        self._seconds.labels(method).observe(seconds)
-        self._tenant_requests.labels(self._tenant_label(tenant), code).inc()
+        answered = code == "OK"
+        if answered and not stream:
+            self._seconds.labels(method).observe(seconds)
+        self._tenant_requests.labels(self._tenant_label(tenant, answered=answered), code).inc()
         if reason:
             self._refusals.labels(reason).inc()
 
-    def _tenant_label(self, tenant: str) -> str:
-        if not tenant:
-            return ""
-        if tenant in self._tenants:
+    def _tenant_label(self, tenant: str, *, answered: bool) -> str:
+        """A tenant has a label of its own from its first answered call on: names that nobody has take none away."""
+        if not tenant or tenant in self._tenants:
             return tenant
-        if len(self._tenants) >= self._tenant_labels:
+        if not answered or len(self._tenants) >= self._tenant_labels:
             return OTHER_TENANTS
         self._tenants.add(tenant)
         return tenant
@@ -123,6 +150,10 @@ class Metrics:
     def watch_catalogs(self, figures: Callable[[], CatalogFigures]) -> None:
         self.registry.register(_CatalogCollector(figures))
 
+    def watch_calls(self, figures: Callable[[], tuple[int, int]]) -> None:
+        """Calls under way, and open watches."""
+        self.registry.register(_CallCollector(figures))
+
     def watch_work(self, figures: Callable[[], Mapping[str, tuple[int, int]]]) -> None:
         """By lane: how many pieces of work are under way, and how many wait."""
         self.registry.register(_WorkCollector(figures))
@@ -145,12 +176,24 @@ class _CatalogCollector(Collector):
             ("toolsearch_catalogs", "Catalogs in memory.", now.catalogs),
             ("toolsearch_entries", "Entries in memory.", now.entries),
             ("toolsearch_index_bytes", "Memory of catalogs, as estimated.", now.index_bytes),
-            ("toolsearch_index_bytes_allowed", "Memory that catalogs may have.", now.index_bytes_allowed),
+            ("toolsearch_index_allowed_bytes", "Memory that catalogs may have.", now.index_bytes_allowed),
             ("toolsearch_stale_catalogs", "Catalogs that may have missed something.", now.stale),
             ("toolsearch_staleness_seconds", "Since when the stalest catalog may have.", now.stalest_seconds),
             ("toolsearch_revision_lag", "Changes known and not searchable yet, of the catalog with most.", now.revision_lag),
+            ("toolsearch_entries_without_vector", "Entries that are not embedded yet.", now.without_vector),
+            ("toolsearch_embedding_failing", "1 while entries cannot be embedded.", now.embedding_failing),
         ):
             yield GaugeMetricFamily(name, text, value=float(value))
+
+
+class _CallCollector(Collector):
+    def __init__(self, figures: Callable[[], tuple[int, int]]) -> None:
+        self._figures = figures
+
+    def collect(self) -> Iterator[Metric]:
+        calls, watches = self._figures()
+        yield GaugeMetricFamily("toolsearch_calls", "Calls under way.", value=calls)
+        yield GaugeMetricFamily("toolsearch_watches", "Open watches.", value=watches)
 
 
 class _WorkCollector(Collector):

@@ -67,9 +67,9 @@ class Observers:
     tracer: Tracer
 
     @classmethod
-    def open(cls, settings: Observing, limits: Limits) -> "Observers":
+    def open(cls, settings: Observing, limits: Limits, role: str) -> "Observers":
         version = distribution.version("toolsearch-server")
-        metrics = Metrics(version=version, tenant_labels=limits.tenant_labels)
+        metrics = Metrics(version=version, tenant_labels=limits.tenant_labels, role=role)
         try:
             audit = Audit(settings.audit_log)
         except OSError as error:
@@ -92,7 +92,7 @@ class Server:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._limits = config.limits
-        self._observers = Observers.open(config.observing, config.limits)
+        self._observers = Observers.open(config.observing, config.limits, "serve")
         self._processor = Processor()
         self._health = health_aio.HealthServicer()
         self._cleanup = contextlib.AsyncExitStack()
@@ -177,9 +177,11 @@ class Server:
         log.info("ready")
 
     async def _open_port(self, catalogs: Catalogs, identity: Identity) -> None:
+        admission = Admission(self._limits)
+        self._observers.metrics.watch_calls(lambda: (admission.calls, admission.watches))
         edge = Edge(
             identity=identity,
-            admission=Admission(self._limits),
+            admission=admission,
             metrics=self._observers.metrics,
             audit=self._observers.audit,
             tracer=self._observers.tracer,

@@ -12,7 +12,7 @@ def configure_logging(*, level: str, format: str) -> None:  # noqa: A002 the fla
         renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
         errors: list[structlog.types.Processor] = []
     else:
-        renderer = structlog.processors.JSONRenderer(ensure_ascii=False)
+        renderer = structlog.processors.JSONRenderer()
         # Without local variables: they are other people's catalogs.
         transform = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
         errors = [structlog.processors.ExceptionRenderer(transform)]

@@ -3,6 +3,8 @@
 The only module that knows OpenTelemetry, which comes with the extra `tracing`. Without an endpoint there is nothing to do.
 """
 
+import secrets
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -51,7 +53,8 @@ def open_tracer(endpoint: str, *, version: str) -> Tracer:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-    resource = Resource.create({"service.name": "toolsearch", "service.version": version})
+    facts = {"service.name": "toolsearch", "service.version": version, "service.instance.id": secrets.token_hex(8)}
+    resource = Resource.create(facts)
     provider = TracerProvider(resource=resource)
     exporter = OTLPSpanExporter(endpoint=endpoint, insecure=endpoint.startswith("http://"))
     provider.add_span_processor(BatchSpanProcessor(exporter))
@@ -78,10 +81,8 @@ class _OtlpTracer:
         return carrier.get(TRACE_HEADER, "")
 
     def spent(self, name: str, parent: str, seconds: float, attributes: Mapping[str, Any] | None = None) -> None:
-        from time import time_ns
-
         if parent:
-            end = time_ns()
+            end = time.time_ns()
             start = end - int(seconds * 1e9)
             context = self._context(parent)
             span = self._tracer.start_span(name, context=context, start_time=start, attributes=dict(attributes or {}))

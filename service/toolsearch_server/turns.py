@@ -1,12 +1,16 @@
 """Processor time shared between tenants: who may work now, so that no tenant's load is another one's wait.
 
-Work is begun in turns: tenants one after the other, and of one tenant whoever came first. What takes a moment runs on the event
-loop, one piece per round of it, so that calls of others get between; what may take longer runs in threads. There are lanes for
-different purposes, so that searches of loaded catalogs never queue behind loads and writes, which may wait for the store.
+Work is begun in turns: tenants one after the other, and of one tenant whoever came first. What may take long runs in threads.
+What takes a moment runs on the event loop, which is cheapest, as long as one tenant is alone; when there are several it runs in
+threads too, because the loop takes calls on first come, first served: they must not wait there for another tenant's work.
+There are lanes for different purposes, so that searches of loaded catalogs never queue behind loads and writes, which may wait
+for the store.
 """
 
 import asyncio
+import math
 import os
+import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +20,8 @@ from typing import TypeVar
 
 Result = TypeVar("Result")
 
+ALONE_SECONDS = 1.0
+"""A tenant is alone if no other one did anything for so long."""
 STORE_THREADS = 4
 """Beyond those of the lanes: for the encoding and decoding of records."""
 
@@ -98,6 +104,9 @@ class Processor:
         cores = cores or os.cpu_count() or 1
         self._on_loop = Turns(slots=1, share=1)
         self._lanes = {lane: Turns(slots=cores + 1, share=cores) for lane in Lane}
+        self._latest = ""
+        self._latest_at = -math.inf
+        self._several_until = -math.inf
         self._threads = ThreadPoolExecutor((cores + 1) * len(Lane), thread_name_prefix="work")
         self._store_threads = ThreadPoolExecutor(STORE_THREADS, thread_name_prefix="store")
 
@@ -119,12 +128,22 @@ class Processor:
     def of(self, tenant: str) -> "Share":
         return Share(self, tenant)
 
-    async def on_loop(self, tenant: str, work: Callable[[], Result]) -> Result:
+    async def quickly(self, tenant: str, work: Callable[[], Result]) -> Result:
+        """For what takes a moment."""
+        if not self._is_alone(tenant):
+            return await self.in_thread(tenant, Lane.READ, work)
         await self._on_loop.begin(tenant)
         try:
             return work()
         finally:
             self._on_loop.end(tenant)
+
+    def _is_alone(self, tenant: str) -> bool:
+        now = time.monotonic()
+        if tenant != self._latest and now - self._latest_at < ALONE_SECONDS:
+            self._several_until = now + ALONE_SECONDS
+        self._latest, self._latest_at = tenant, now
+        return now >= self._several_until
 
     async def in_thread(self, tenant: str, lane: Lane, work: Callable[[], Result]) -> Result:
         """A thread cannot be stopped: its turn ends when the work does, even if the caller has gone."""
@@ -149,6 +168,10 @@ class Processor:
         finally:
             turns.end(tenant)
 
+    def discard(self, things: list[object]) -> None:
+        """Free what is large in a thread: that takes milliseconds. The caller must keep no reference."""
+        self._threads.submit(things.clear)
+
     async def now(self, work: Callable[[], Result]) -> Result:
         """In a thread, for who has a turn already."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
@@ -161,8 +184,11 @@ class Share:
         self._processor = processor
         self._tenant = tenant
 
-    async def on_loop(self, work: Callable[[], Result]) -> Result:
-        return await self._processor.on_loop(self._tenant, work)
+    async def quickly(self, work: Callable[[], Result]) -> Result:
+        return await self._processor.quickly(self._tenant, work)
+
+    def discard(self, things: list[object]) -> None:
+        self._processor.discard(things)
 
     async def in_thread(self, lane: Lane, work: Callable[[], Result]) -> Result:
         return await self._processor.in_thread(self._tenant, lane, work)

@@ -87,7 +87,7 @@ def _epoch(version: Version | None) -> str:
 
 async def watch(config: WatchConfig) -> int:
     """`toolsearch-server watch`: until SIGTERM or SIGINT, or once. The exit code."""
-    observers = Observers.open(config.observing, config.limits)
+    observers = Observers.open(config.observing, config.limits, "watch")
     settings = WatchSettings(
         stale_after=config.stale_after,
         forget_after=config.forget_after,

@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 import grpc
 import pytest
-import yaml  # type: ignore[import-untyped]
+import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from support import running_server
@@ -204,7 +204,7 @@ def test_a_query_over_what_the_service_does_not_have_ends_the_generation() -> No
     with pytest.raises(monitoring.UnknownMetric, match="tenant"):
         monitoring.total(source.rate("toolsearch_requests_total"), "tenant")
     with pytest.raises(monitoring.UnknownMetric, match="match each other"):
-        monitoring.over(source.all("toolsearch_index_bytes"), monitoring.total(source.all("toolsearch_index_bytes_allowed")))
+        monitoring.over(source.all("toolsearch_index_bytes"), monitoring.total(source.all("toolsearch_index_allowed_bytes")))
 
 
 @pytest.mark.parametrize("rule", alerts(), ids=lambda rule: rule["alert"])

@@ -94,7 +94,7 @@ WELL = {
     **durations("toolsearch_request_seconds", "10.0", method="WatchCatalog"),
     **durations("toolsearch_apply_seconds", "0.005"),
     INDEX_BYTES: steady(950),
-    series("toolsearch_index_bytes_allowed"): steady(1000),
+    series("toolsearch_index_allowed_bytes"): steady(1000),
     series("toolsearch_catalog_evictions_total", cause="idle"): growing(60),
     LOAD_FAILURES: steady(0),
     STORE_ERRORS: f"0x40 1x{MINUTES}",

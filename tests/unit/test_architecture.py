@@ -28,6 +28,7 @@ ALLOWED = {
     "query": {"embedders", "relevance", "bm25", "names", "vectors", "document", "selection"},
     "strategies": {"query", "relevance", "bm25", "names", "vectors", "document", "text", "selection", "errors", "limits"},
     "ranking": {"strategies", "query", "relevance", "names", "selection", "errors", "limits"},
+    "allocator": set(),
     "turns": set(),
     "watched_file": set(),
     "metrics": set(),
@@ -54,6 +55,7 @@ ALLOWED = {
     "store": {"store", "backoff", "changes", "entry", "errors", "limits"},
     "quotas": {"store", "changes", "errors", "limits"},
     "catalogs": {
+        "allocator",
         "catalog",
         "turns",
         "quotas",

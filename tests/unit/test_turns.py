@@ -74,9 +74,26 @@ async def test_a_lane_that_is_full_does_not_hold_up_another() -> None:
     busy = [asyncio.create_task(processor.in_thread(tenant, Lane.LOAD, release.wait)) for tenant in "abcd"]
     await until(lambda: processor.lanes["load"].waiting > 0)
     assert await asyncio.wait_for(processor.in_thread("a", Lane.READ, lambda: 7), 5) == 7
-    assert await asyncio.wait_for(processor.on_loop("a", lambda: 8), 5) == 8
+    assert await asyncio.wait_for(processor.quickly("a", lambda: 8), 5) == 8
     release.set()
     await asyncio.gather(*busy)
+    processor.close()
+
+
+async def test_a_tenant_alone_is_served_on_the_loop_and_several_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [100.0]
+    monkeypatch.setattr("toolsearch_server.turns.time.monotonic", lambda: clock[0])
+    processor = Processor(cores=1)
+    here = threading.get_ident()
+
+    async def on_loop(tenant: str) -> bool:
+        clock[0] += 0.3
+        return await processor.quickly(tenant, threading.get_ident) == here
+
+    assert [await on_loop("a"), await on_loop("a")] == [True, True]
+    assert [await on_loop("b"), await on_loop("a"), await on_loop("a")] == [False, False, False]
+    clock[0] += 2
+    assert [await on_loop("a"), await on_loop("a")] == [True, True]
     processor.close()
 
 
@@ -84,7 +101,7 @@ async def test_a_failure_ends_the_turn() -> None:
     processor = Processor(cores=1)
     for _ in range(5):
         with pytest.raises(ZeroDivisionError):
-            await processor.on_loop("t", lambda: 1 // 0)
+            await processor.quickly("t", lambda: 1 // 0)
         with pytest.raises(ZeroDivisionError):
             await processor.in_thread("t", Lane.READ, lambda: 1 // 0)
     await until(lambda: not any(turns.active for turns in processor.lanes.values()))

@@ -8,7 +8,7 @@ from toolsearch_server.auth.keys import KEY_PREFIX, Keys, caller_with
 from toolsearch_server.errors import CredentialInvalid, CredentialRequired
 from toolsearch_server.limits import Limits
 
-MAX_CREDENTIAL_LENGTH = 8_192
+MAX_CREDENTIAL_LENGTH = 4_096
 
 
 class TokenCheck(Protocol):

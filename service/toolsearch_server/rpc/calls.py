@@ -183,6 +183,8 @@ class _Around:
         self._ending.close()
         code, status = status_of(error)
         self._ended(code.name, reason=status.reason, message=status.message, error=error)
+        if isinstance(error, RateLimited):
+            await self._edge.admission.hold_back()
         await self._abort(code, status)
 
     async def _abort(self, code: grpc.StatusCode, status: RpcStatus) -> None:
@@ -193,7 +195,15 @@ class _Around:
         tenant = "" if self._caller is None else self._caller.tenant
         facts = self._facts
         strategy = facts.get("strategy", "")
-        self._edge.metrics.call_ended(self._method.name, code, tenant=tenant, strategy=strategy, reason=reason, seconds=seconds)
+        self._edge.metrics.call_ended(
+            self._method.name,
+            code,
+            tenant=tenant,
+            strategy=strategy,
+            reason=reason,
+            seconds=seconds,
+            stream=self._method.server_streaming,
+        )
         if "results" in facts:
             self._edge.metrics.searched(strategy, facts["results"])
         if self._role > Role.READER or isinstance(error, IDENTITY_REFUSALS):

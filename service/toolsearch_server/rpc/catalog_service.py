@@ -18,8 +18,8 @@ from toolsearch_server.turns import Lane
 
 SERVICE = catalog_pb.DESCRIPTOR.services_by_name["CatalogService"]
 
-CHECKED_ON_LOOP = 50
-"""So many entries are checked at once; more go to a thread, so that searches go on."""
+CHECKED_ON_LOOP_BYTES = 50_000
+"""A request of this size is checked at once; a larger one in a thread, so that searches go on."""
 
 Result = TypeVar("Result")
 
@@ -43,7 +43,7 @@ class CatalogService:
 
     async def apply_changes(self, call: Call, request: catalog_pb.ApplyChangesRequest) -> catalog_pb.ApplyChangesResponse:
         upserts = await self._checked(
-            call, len(request.upserts), lambda: requests.drafts(request.upserts, field="upserts", limits=self._limits)
+            call, request.ByteSize(), lambda: requests.drafts(request.upserts, field="upserts", limits=self._limits)
         )
         version, outcome = await self._write(
             call,
@@ -57,7 +57,7 @@ class CatalogService:
         server = requests.server_name(request.server, self._limits)
         offered = await self._checked(
             call,
-            len(request.entries),
+            request.ByteSize(),
             lambda: requests.drafts(request.entries, field="entries", limits=self._limits, server=server),
         )
         version, outcome = await self._write(
@@ -139,8 +139,8 @@ class CatalogService:
     def _key(self, call: Call, catalog: str) -> CatalogKey:
         return requests.catalog_key(call.caller.tenant, catalog, self._limits)
 
-    async def _checked(self, call: Call, entries: int, check: Callable[[], Result]) -> Result:
-        if entries <= CHECKED_ON_LOOP:
+    async def _checked(self, call: Call, size: int, check: Callable[[], Result]) -> Result:
+        if size <= CHECKED_ON_LOOP_BYTES:
             return check()
         return await self._catalogs.processor.in_thread(call.caller.tenant, Lane.WRITE, check)
 

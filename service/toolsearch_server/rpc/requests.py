@@ -136,6 +136,12 @@ def server_name(server: str, limits: Limits) -> str:
     return server
 
 
+def epoch(value: str, limits: Limits) -> str:
+    if len(value) > limits.epoch_length:
+        raise LimitExceeded("epoch", given=len(value), allowed=limits.epoch_length, limit="epoch_length", unit="characters")
+    return value
+
+
 def detail(value: int, *, default: Detail) -> Detail:
     return _enum(Detail, value or default, field="detail")
 

@@ -125,14 +125,14 @@ class ToolSearchService:
         start = None
         if request.HasField("from_revision"):
             start = requests.revision(request.from_revision, field="from_revision")
-        async for event in self._catalogs.watch(key, start, request.epoch):
+        async for event in self._catalogs.watch(key, start, requests.epoch(request.epoch, self._limits)):
             yield _watch_response(event)
 
     async def _view(self, call: Call, request: ReadRequest) -> tuple[Catalog, View]:
         return await self._catalogs.view(
             self._key(call, request),
             min_revision=requests.revision(request.min_revision, field="min_revision"),
-            epoch=request.epoch,
+            epoch=requests.epoch(request.epoch, self._limits),
             timeout=call.wait_seconds,
         )
 
