@@ -16,7 +16,7 @@ SWITCH_SECONDS = 0.0005
 
 
 COLLECTION_THRESHOLDS = (50_000, 20, 50)
-"""Catalogs are many objects without cycles. To look through all of them for garbage stops everybody for a quarter of a second."""
+"""Catalogs are many objects without cycles. Looking through all of them for garbage stops everybody for a quarter of a second."""
 
 
 def main() -> None:
