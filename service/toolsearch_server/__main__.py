@@ -8,7 +8,7 @@ from typing import Any
 
 import structlog
 
-from toolsearch_server import allocator, config, keys_command, server, telemetry
+from toolsearch_server import allocator, command_line, config, keys_command, server, telemetry
 from toolsearch_server.store import StoreOpenError
 
 SWITCH_SECONDS = 0.0005
@@ -16,11 +16,11 @@ SWITCH_SECONDS = 0.0005
 
 
 COLLECTION_THRESHOLDS = (50_000, 20, 50)
-"""Catalogs are many objects without cycles. Looking through all of them for garbage stops everybody for a quarter of a second."""
+"""Catalogs are many objects without cycles: to look through all of them for garbage would stop everybody for long."""
 
 
 def main() -> None:
-    settings = config.from_process()
+    settings = command_line.from_process()
     if isinstance(settings, config.KeysConfig):
         sys.exit(keys_command.run(settings))
     allocator.limit_arenas()

@@ -9,7 +9,7 @@ from google.protobuf.message import Message
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support import tool
+from support import running_server, tool
 from toolsearch import Client, EntryInput, Filter, InvalidRequest, NotFound, ToolSearchError, rpcstatus
 from toolsearch.v1 import catalog_service_pb2 as catalog_pb
 from toolsearch.v1 import entry_pb2, search_service_pb2
@@ -370,3 +370,29 @@ def test_a_thousand_hostile_queries_are_answered_or_refused(hostile: Client, que
         hostile.search(query, strategy=strategy)
     except InvalidRequest as refusal:
         assert refusal.reason in {"PATTERN_INVALID", "FIELD_REQUIRED"}
+
+
+def test_an_epoch_longer_than_any_is_refused(filled: Client, raw: Raw) -> None:
+    length = DEFAULT_LIMITS.epoch_length
+    request = search_service_pb2.SearchToolsRequest(queries=["thing"], min_revision=1, epoch="x" * length)
+    raw(f"{SEARCH}/SearchTools", request)
+    request.epoch += "x"
+    code, status = raw_refusal(lambda: raw(f"{SEARCH}/SearchTools", request))
+    assert code is grpc.StatusCode.INVALID_ARGUMENT
+    assert status is not None and (status.reason, status.metadata["limit"]) == ("LIMIT_EXCEEDED", "epoch_length")
+
+
+def test_a_revision_expected_of_a_catalog_that_does_not_exist_is_not_its_revision(client: Client) -> None:
+    error = refused(lambda: client.sync_server("s", [tool("a")], expected_revision=5))
+    assert (error.reason, error.metadata["given"], error.metadata["allowed"]) == ("REVISION_MISMATCH", "5", "0")
+
+
+def test_no_name_can_forge_a_line_of_the_log() -> None:
+    forging = "x\u2028{}\u0085{}"
+    with running_server("--store", "memory:", "--log-level", "debug") as (server, address):
+        with Client(address, catalog=forging.replace("\u0085", "")) as client, pytest.raises(ToolSearchError):
+            client.search("x")
+        with Client(address, catalog="x\u202e{}") as client, pytest.raises(ToolSearchError):
+            client.search("x")
+        server.stop()
+        assert server.log.isascii()

@@ -126,7 +126,9 @@ ALLOWED = {
         "errors",
         "limits",
     },
-    "config": {"auth", "embedders", "store", "entry", "errors", "limits"},
+    "config": {"auth", "embedders", "store", "limits"},
+    "options": {"auth", "embedders", "store", "limits"},
+    "command_line": {"config", "options", "auth", "embedders", "store", "entry", "errors", "limits"},
     "telemetry": set(),
     "http": {"config", "metrics"},
 }

@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from toolsearch_server.config import Address, Config, WatchConfig, parse
+from toolsearch_server.command_line import parse
+from toolsearch_server.config import Address, Config, WatchConfig
 from toolsearch_server.embedders.choice import Choice
 from toolsearch_server.store.location import RedisLocation, SqliteLocation
 
