@@ -18,7 +18,7 @@ export UV GO
 export GOTOOLCHAIN := local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup redis prometheus run test test-go check format proto lock bench soak monitoring quality minilm clean
+.PHONY: help setup redis prometheus run test test-go check format proto lock audit bench soak monitoring quality minilm clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -101,6 +101,9 @@ monitoring: $(READY) redis prometheus ## write the chart's dashboard and alerts,
 
 soak: $(READY) ## a server under tenant churn for three minutes: threads, files and memory must stay flat
 	$(BIN)/python bench/soak.py --seconds 180
+
+audit: | $(UV) ## look for known vulnerabilities of what is locked; needs to reach an advisory service
+	$(UV) tool run --quiet pip-audit --disable-pip --require-hashes --requirement requirements.lock
 
 bench: $(READY) ## measure, with pytest-benchmark
 	$(PYTEST) bench --benchmark-enable --benchmark-columns=min,median,max,ops --benchmark-sort=name

@@ -23,6 +23,7 @@ class Audit:
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+            os.fchmod(self._file, 0o600)
 
     def record(
         self,

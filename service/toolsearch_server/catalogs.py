@@ -1,6 +1,7 @@
 """All catalogs: (tenant, catalog) → Catalog. Loaded on demand, written through the store, evicted when idle or too many."""
 
 import asyncio
+import math
 import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
@@ -35,12 +36,14 @@ from toolsearch_server.turns import Lane, Processor
 WRITE_ATTEMPTS = 8
 LONGEST_EVICTION_SECONDS = 30.0
 """Between looks for idle catalogs; what evicted ones took is given back to the system then."""
+WARNING_SECONDS = 60.0
 PAST_EPOCHS = 100
 """Epochs that are known to be gone, per catalog: not to ask the store about the same one for every call."""
 
 log = structlog.get_logger()
 
 Planner = Callable[[Entries], Outcome]
+Abandoned = Callable[[Version, Outcome], None]
 
 
 class Observer(Protocol):
@@ -95,7 +98,9 @@ class Catalogs:
         self.embeddings = None if embedder is None or embedder.instant else Embeddings(embedder, store, limits)
         self._loaded: OrderedDict[CatalogKey, _Loaded] = OrderedDict()
         self._loading: dict[CatalogKey, asyncio.Task[_Loaded | None]] = {}
+        self._writing: set[asyncio.Task[tuple[Version, Outcome] | None]] = set()
         self._bytes = 0
+        self._warned_at = -math.inf
         self._evicted = False
         self._stopping = False
 
@@ -109,7 +114,9 @@ class Catalogs:
         return sum(loaded.catalog.without_vector for loaded in self._loaded.values())
 
     async def close(self) -> None:
-        """End what goes on in the background for the catalogs."""
+        """Wait for writes whose callers have gone, and end what goes on in the background for the catalogs."""
+        if self._writing:
+            await asyncio.wait(self._writing)
         for loaded in self._loaded.values():
             loaded.catalog.close()
         if self.embeddings is not None:
@@ -194,26 +201,43 @@ class Catalogs:
             embedding_failing=self.embeddings is not None and self.embeddings.failing,
         )
 
-    async def write(self, key: CatalogKey, plan: Planner, *, expected_revision: int | None) -> tuple[Version, Outcome]:
-        """Plan a change on the newest entries and commit it; again if another writer was faster."""
-        # Shielded: once it has begun, a write is followed to its end even if the caller goes away.
-        return await asyncio.shield(asyncio.create_task(self._write(key, plan, expected_revision)))
+    async def write(
+        self, key: CatalogKey, plan: Planner, *, expected_revision: int | None, abandoned: Abandoned | None = None
+    ) -> tuple[Version, Outcome]:
+        """Plan a change on the newest entries and commit it; again if another writer was faster.
 
-    async def _write(self, key: CatalogKey, plan: Planner, expected_revision: int | None) -> tuple[Version, Outcome]:
+        A caller that goes away while it waits for its turn has written nothing. A write that has begun is followed to its end:
+        `abandoned` is told if it succeeds after the caller has gone.
+        """
         for _ in range(WRITE_ATTEMPTS):
             loaded = await self._get_or_new(key)
-            async with loaded.catalog.write_lock:
-                # While waiting for the lock, the catalog may have been deleted, evicted or read anew.
-                if not self._is_current(key, loaded):
-                    continue
-                try:
-                    written = await self._write_once(key, loaded, plan, expected_revision)
-                    if written is not None:
-                        return written
-                finally:
-                    if loaded.catalog.entries.version == NO_VERSION:
-                        self._drop(key, loaded)
+            await loaded.catalog.write_lock.acquire()
+            # While waiting for the lock, the catalog may have been deleted, evicted or read anew.
+            if not self._is_current(key, loaded):
+                loaded.catalog.write_lock.release()
+                continue
+            writing = asyncio.create_task(self._write_locked(key, loaded, plan, expected_revision))
+            self._writing.add(writing)
+            writing.add_done_callback(self._writing.discard)
+            try:
+                written = await asyncio.shield(writing)
+            except asyncio.CancelledError:
+                writing.add_done_callback(partial(_tell, abandoned))
+                raise
+            if written is not None:
+                return written
         raise WriteContention(f"other writers changed the catalog {WRITE_ATTEMPTS} times while this one tried")
+
+    async def _write_locked(
+        self, key: CatalogKey, loaded: _Loaded, plan: Planner, expected_revision: int | None
+    ) -> tuple[Version, Outcome] | None:
+        """Releases the lock, which the caller has taken."""
+        try:
+            return await self._write_once(key, loaded, plan, expected_revision)
+        finally:
+            loaded.catalog.write_lock.release()
+            if loaded.catalog.entries.version == NO_VERSION:
+                self._drop(key, loaded)
 
     async def _write_once(
         self, key: CatalogKey, loaded: _Loaded, plan: Planner, expected_revision: int | None
@@ -228,15 +252,18 @@ class Catalogs:
         if not outcome.change and current.version != NO_VERSION:
             return None if await self._refresh(key, loaded) else (current.version, outcome)
         change = replace(outcome.change, trace_parent=self._tracer.current())
-        await self._quotas.check(key, current.size, change.size, new=current.version == NO_VERSION)
+        kept = None if current.version == NO_VERSION else current.size
+        await self._quotas.check(key, current.size, change.size, new=kept is None)
         try:
             with self._tracer.span("commit"):
                 version = await self._store.commit(key, current.version, change)
+            kept = change.size
         except Conflict as conflict:
             log.info("write conflict, reading again", catalog=key.catalog, actual=conflict.actual.revision)
             await self._refresh(key, loaded)
             return None
-        self._quotas.note(key, change.size)
+        finally:
+            self._quotas.note(key, kept)
         await self._take_in_own(key, loaded, current, change, version)
         return version, outcome
 
@@ -310,6 +337,8 @@ class Catalogs:
 
     async def _missing(self, key: CatalogKey, loaded: _Loaded) -> bool:
         (version,) = await self._store.versions([key])
+        if loaded.catalog.entries.version == NO_VERSION and version in (None, NO_VERSION):
+            return False  # that neither the store nor we have it is no news
         if loaded.lost and version is None:
             return False
         if version is None and loaded.catalog.entries.version != NO_VERSION:
@@ -318,8 +347,7 @@ class Catalogs:
             loaded.catalog.doubt(time.monotonic())
         elif version == NO_VERSION:
             self._drop(key, loaded)
-        # A catalog that neither the store nor we have is no news.
-        return version is not None or loaded.catalog.entries.version != NO_VERSION
+        return True
 
     async def _replace(self, key: CatalogKey, loaded: _Loaded, entries: Entries) -> None:
         """Put a catalog that was read anew in the place of one, without a moment in which there is none."""
@@ -442,7 +470,9 @@ class Catalogs:
                 self._evict(other, candidate, "memory")
                 if self._bytes <= self._limits.index_bytes:
                     return
-        log.warning("catalogs in use take more memory than they may", bytes=self._bytes, allowed=self._limits.index_bytes)
+        if time.monotonic() - self._warned_at > WARNING_SECONDS:
+            self._warned_at = time.monotonic()
+            log.warning("catalogs in use take more memory than they may", bytes=self._bytes, allowed=self._limits.index_bytes)
 
     async def _get(self, key: CatalogKey) -> _Loaded:
         loaded = self._loaded.get(key) or await self._load(key)
@@ -545,6 +575,16 @@ def _following(version: Version, announced: Sequence[Announced]) -> tuple[list[t
         version = each.version
         changes.append((version, each.change))
     return changes, True
+
+
+def _tell(abandoned: Abandoned | None, writing: "asyncio.Task[tuple[Version, Outcome] | None]") -> None:
+    if writing.cancelled():
+        return
+    error = writing.exception()
+    if error is not None:
+        log.info("a write failed after its caller had gone", error=str(error))
+    elif abandoned is not None and (written := writing.result()) is not None:
+        abandoned(*written)
 
 
 def _differ(left: str, right: str) -> bool:

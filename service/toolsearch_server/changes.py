@@ -25,7 +25,7 @@ NO_VERSION = Version("", 0)
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Of a catalog: its entries, and the bytes of their definitions."""
+    """Of a catalog: its entries, and the bytes that were given for them."""
 
     entries: int
     bytes: int
@@ -81,7 +81,7 @@ class Entries:
     by_alias: Mapping[str, Entry]
     groups: NameGroups
     bytes: int = 0
-    """Of all definitions."""
+    """That were given for all of them."""
 
     @property
     def size(self) -> Size:

@@ -88,12 +88,9 @@ class Entry:
     capabilities: tuple[str, ...]
     annotations: Annotations
     digest: str
+    tokens: int
     bytes: int
-    """Of the definition."""
-
-    @property
-    def tokens(self) -> int:
-        return -(-self.bytes // BYTES_PER_TOKEN)
+    """Of all that was given: definition, summary, labels and names."""
 
     @property
     def key(self) -> EntryKey:
@@ -220,6 +217,8 @@ def make_entry(draft: Draft, *, name: str, alias: str, limits: Limits = DEFAULT_
     parsed: dict[str, Json] = json.loads(draft.definition)
     meta = parsed.get("_meta") or {}
     description = _printable(parsed.get("description") or "")
+    definition_bytes = len(draft.definition.encode())
+    given = (draft.server, draft.namespace, draft.summary, *draft.tags, *draft.capabilities)
     return Entry(
         draft=draft,
         name=name,
@@ -232,7 +231,8 @@ def make_entry(draft: Draft, *, name: str, alias: str, limits: Limits = DEFAULT_
         capabilities=_merged(draft.capabilities, meta.get(CAPABILITIES_META), limits),
         annotations=effective_annotations(parsed.get("annotations")),
         digest=_digest(draft, name, alias),
-        bytes=len(draft.definition.encode()),
+        tokens=-(-definition_bytes // BYTES_PER_TOKEN),
+        bytes=definition_bytes + sum(len(text.encode()) for text in given),
     )
 
 

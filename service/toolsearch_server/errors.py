@@ -28,7 +28,7 @@ ServiceError
 └── EmbeddingsUnavailable
 """
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from toolsearch.v1 import error_reason_pb2 as reasons
 
@@ -213,10 +213,13 @@ class RoleDenied(ServiceError):
 
 
 class TenantDenied(ServiceError):
+    """`caller` is whose credential it is, for the audit record."""
+
     reason = reasons.ERROR_REASON_TENANT_DENIED
 
-    def __init__(self, field: str) -> None:
+    def __init__(self, field: str, caller: Any = None) -> None:
         super().__init__("the credential is for another tenant", field=field)
+        self.caller = caller
 
 
 class RateLimited(ServiceError):

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from toolsearch_server.auth import Role
-from toolsearch_server.auth.keys import Key, KeysError, dump_keys, new_key, parse_keys
+from toolsearch_server.auth.keys import KEY_PREFIX, Key, KeysError, dump_keys, new_key, parse_keys
 from toolsearch_server.config import KeysConfig
 from toolsearch_server.errors import shorten
 
@@ -77,7 +77,8 @@ _ACTIONS: dict[str, Callable[[KeysConfig], None]] = {"create": _create, "rotate"
 def _row(key: Key) -> tuple[str, ...]:
     expires = "never" if key.expires is None else f"{key.expires:%Y-%m-%d %H:%M}"
     expired = " (expired)" if key.expired(datetime.now(UTC)) else ""
-    return key.id, key.tenant, key.role.label, f"{key.created:%Y-%m-%d}", expires + expired, key.note
+    shown = "".join(char if char.isprintable() else "?" for char in key.note)
+    return key.id, key.tenant, key.role.label, f"{key.created:%Y-%m-%d}", expires + expired, shown
 
 
 def _show_new(key: Key, text: str) -> None:
@@ -89,11 +90,11 @@ def _show_new(key: Key, text: str) -> None:
 
 def _known(keys: dict[str, Key], identifier: str) -> Key:
     """By id, or by the key itself, which people have at hand."""
-    key = keys.get(identifier)
+    parts = identifier.split("_")
+    key = keys.get(parts[1] if identifier.startswith(KEY_PREFIX) and len(parts) > 1 else identifier)
     if key is None:
-        raise KeysCommandError(
-            f"there is no key with the id {shorten(ascii(identifier))}; toolsearch-server keys list shows them"
-        )
+        shown = "of that" if identifier.startswith(KEY_PREFIX) else shorten(ascii(identifier))  # a key is never repeated
+        raise KeysCommandError(f"there is no key with the id {shown}; toolsearch-server keys list shows them")
     return key
 
 
@@ -104,7 +105,10 @@ def _when(text: str) -> datetime | None:
     duration = _DURATION.fullmatch(text)
     now = datetime.now(UTC).replace(microsecond=0)
     if duration:
-        return now + timedelta(**{_UNITS[duration[2]]: int(duration[1])})
+        try:
+            return now + timedelta(**{_UNITS[duration[2]]: int(duration[1])})
+        except OverflowError:
+            raise KeysCommandError(f"{text} is longer than there are dates") from None
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
@@ -124,6 +128,7 @@ def _read(path: Path) -> dict[str, Key]:
 @contextmanager
 def _opened(path: Path, *, create: bool = False) -> Iterator[dict[str, Key]]:
     """The keys of a file, which is replaced at the end as a whole: who reads it meanwhile sees the old or the new one."""
+    path = path.resolve()
     lock = os.open(path.with_name(f".{path.name}.lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -77,7 +77,7 @@ class Limits:
     """Of a name that is asked for; no canonical name is longer."""
 
     # Messages
-    request_bytes: int = 32 * MIB
+    request_bytes: int = 16 * MIB
 
     # Tenants
     tenant_rate: float = 0.0
@@ -92,7 +92,7 @@ class Limits:
     catalogs_per_tenant: int = 1_000
     entries_per_tenant: int = 1_000_000
     bytes_per_tenant: int = 2 * GIB
-    """Of definitions. Replicas count what others wrote some seconds later."""
+    """Of definitions, summaries and labels. Replicas count what others wrote some seconds later."""
 
     # Memory
     index_bytes: int = 1 * GIB

@@ -14,9 +14,7 @@ from pathlib import Path
 
 import grpc
 import structlog
-from grpc_health.v1 import health_pb2
 from grpc_health.v1.health import SERVICE_NAME as HEALTH_SERVICE
-from grpc_health.v1.health import aio as health_aio
 from grpc_health.v1.health_pb2_grpc import add_HealthServicer_to_server
 from grpc_reflection.v1alpha import reflection
 
@@ -37,6 +35,7 @@ from toolsearch_server.limits import Limits
 from toolsearch_server.metrics import Metrics
 from toolsearch_server.rpc import catalog_service, search_service
 from toolsearch_server.rpc.calls import Edge, service_handler
+from toolsearch_server.rpc.health import Health
 from toolsearch_server.rpc.requests import DEFAULT_CATALOG
 from toolsearch_server.rpc.tls import TlsError, server_credentials
 from toolsearch_server.sample import load_sample
@@ -50,6 +49,8 @@ from toolsearch_server.turns import Processor
 log = structlog.get_logger()
 
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 0.1, 5.0
+STREAMS_PER_CONNECTION = 1_000
+"""What arrives is kept in memory until it is complete, before anybody knows who sends it."""
 
 SERVICES = (search_service.SERVICE.full_name, catalog_service.SERVICE.full_name)
 
@@ -94,7 +95,7 @@ class Server:
         self._limits = config.limits
         self._observers = Observers.open(config.observing, config.limits, "serve")
         self._processor = Processor()
-        self._health = health_aio.HealthServicer()
+        self._health = Health(("", *SERVICES))
         self._cleanup = contextlib.AsyncExitStack()
         self._grpc: grpc.aio.Server | None = None
         self._catalogs: Catalogs | None = None
@@ -171,8 +172,7 @@ class Server:
         if self._config.sample:
             key = CatalogKey(DEFAULT_TENANT, DEFAULT_CATALOG)
             self.sample_entries = await load_sample(catalogs, key, self._limits)
-        for name in ("", *SERVICES):
-            await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+        self._health.set(serving=True)
         self._ready = True
         log.info("ready")
 
@@ -188,12 +188,13 @@ class Server:
             log_queries=self._config.observing.log_queries,
         )
         searching = search_service.ToolSearchService(catalogs, self._limits, self._observers.tracer)
-        writing = catalog_service.CatalogService(catalogs, self._limits)
+        writing = catalog_service.CatalogService(catalogs, self._limits, self._observers.audit)
         server = grpc.aio.server(
             options=[
                 ("grpc.so_reuseport", 0),  # a second server on the port must fail, not share it
                 ("grpc.max_receive_message_length", self._limits.request_bytes),
                 ("grpc.max_send_message_length", -1),
+                ("grpc.max_concurrent_streams", STREAMS_PER_CONNECTION),
                 ("grpc.keepalive_permit_without_calls", 1),
                 ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
             ]
@@ -204,8 +205,6 @@ class Server:
                 service_handler(catalog_service.SERVICE, writing.methods, edge),
             )
         )
-        for name in ("", *SERVICES):
-            await self._health.set(name, health_pb2.HealthCheckResponse.NOT_SERVING)
         add_HealthServicer_to_server(self._health, server)
         reflection.enable_server_reflection((*SERVICES, HEALTH_SERVICE, reflection.SERVICE_NAME), server)
         try:
@@ -246,7 +245,7 @@ class Server:
     async def drain(self, delay: float) -> None:
         """Say NOT_SERVING, give balancers `delay` seconds to notice, end watches, let calls under way finish, then stop."""
         self._ready = False
-        await self._health.enter_graceful_shutdown()
+        self._health.set(serving=False)
         await asyncio.sleep(delay)
         if self._catalogs is not None:
             self._catalogs.stop_watches()

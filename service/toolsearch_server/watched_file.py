@@ -15,7 +15,7 @@ def stamp(path: Path) -> Stamp:
         found = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino, found.st_dev
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev
 
 
 async def changes(path: Path, known: Stamp, poll_seconds: float = POLL_SECONDS) -> AsyncIterator[None]:

@@ -41,12 +41,15 @@ class StoreWriter:
                 if not outcome.change and current.version != NO_VERSION:
                     return current.version, outcome
                 change = replace(outcome.change, trace_parent=self._tracer.current())
-                await self._quotas.check(key, current.size, change.size, new=current.version == NO_VERSION)
+                kept = None if current.version == NO_VERSION else current.size
+                await self._quotas.check(key, current.size, change.size, new=kept is None)
                 try:
                     version = await self._store.commit(key, current.version, change)
+                    kept = change.size
                 except Conflict:
                     continue
-                self._quotas.note(key, change.size)
+                finally:
+                    self._quotas.note(key, kept)
                 self._remember(key, await asyncio.to_thread(current.after, change, version))
                 return version, outcome
         raise WriteContention(f"other writers changed the catalog {WRITE_ATTEMPTS} times while this one tried")

@@ -12,7 +12,7 @@ import grpc
 import pytest
 
 from identity.guarded import Guarded
-from support import tool
+from support import tool, wait_for
 from toolsearch import Client, Forbidden, NotFound, ToolSearchError, Unauthenticated
 from toolsearch.v1 import catalog_service_pb2 as catalog_pb
 from toolsearch.v1 import search_service_pb2 as search_pb
@@ -222,6 +222,37 @@ def test_writes_and_refused_identities_leave_audit_records_and_reads_do_not(guar
     assert written["request_id"] and written["revision"] == 1
     assert (refused["what"], refused["outcome"]) == ("DeleteCatalog", "ROLE_DENIED")
     assert records[-1]["outcome"] == "CREDENTIAL_REQUIRED"
+
+
+def test_an_attempt_on_another_tenant_is_on_record_with_who_made_it(guarded: Guarded) -> None:
+    with guarded.client("acme", Role.WRITER, tenant="rival") as client, pytest.raises(Forbidden):
+        client.search("thing")
+    record = [json.loads(line) for line in guarded.process.lines if "TENANT_DENIED" in line and '"audit"' in line][-1]
+    assert record["who"] == f"key:{guarded.texts['acme', Role.WRITER].split('_')[1]}"
+    assert record["tenant"] == "acme"
+
+
+def test_a_name_is_recorded_in_part_when_it_is_long(guarded: Guarded) -> None:
+    with guarded.client("acme", Role.READER, catalog="x" * 100_000) as client, pytest.raises(Forbidden):
+        client.delete_catalog()
+    assert max(map(len, guarded.process.lines)) < 5_000
+
+
+def test_a_write_whose_caller_goes_away_is_on_record_with_what_it_did(guarded: Guarded) -> None:
+    name = f"abandoned-{next(_catalogs)}"
+    tools = [tool(f"n{number}", "thing " * 50) for number in range(2_000)]
+    with guarded.client("acme", Role.WRITER, catalog=name) as client:
+        for attempt in range(20):
+            with contextlib.suppress(ToolSearchError):
+                client.sync_server(f"s{attempt}", tools, timeout=0.05 + attempt * 0.05)
+            if _records(guarded, name, "caller_gone"):
+                break
+        record = wait_for(lambda: _records(guarded, name, "caller_gone"), what="a record")[0]
+        assert (record["outcome"], record["added"], record["tenant"]) == ("OK", 2_000, "acme")
+
+
+def _records(guarded: Guarded, catalog: str, word: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in guarded.process.lines if catalog in line and word in line and '"audit"' in line]
 
 
 def test_every_log_line_of_a_call_says_which_call_it_was(guarded: Guarded) -> None:

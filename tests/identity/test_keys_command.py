@@ -66,12 +66,29 @@ def test_a_revoked_key_is_good_for_nothing(path: Path) -> None:
         caller_with(known, first)
 
 
+def test_a_key_may_be_named_by_itself_and_is_never_repeated(path: Path) -> None:
+    first, second = create(path), create(path)
+    keys(path, "revoke", first)
+    assert [key.id for key in parse_keys(path.read_text()).values()] == [second.split("_")[1]]
+    refused = keys(path, "revoke", first, code=1)
+    assert first not in refused.stderr + refused.stdout
+
+
+def test_a_link_to_the_file_stays_a_link(path: Path) -> None:
+    create(path)
+    link = path.with_name("link.json")
+    link.symlink_to(path)
+    create(link)
+    assert link.is_symlink() and len(parse_keys(path.read_text())) == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (("revoke", "unknown"), "there is no key with the id"),
         (("create", "--tenant", "t", "--role", "reader", "--expires", "soon"), "90d"),
         (("create", "--tenant", "t", "--role", "reader", "--expires", "2020-01-01"), "over already"),
+        (("create", "--tenant", "t", "--role", "reader", "--expires", "999999w"), "longer than"),
     ],
 )
 def test_what_cannot_be_done_is_explained_and_changes_nothing(path: Path, arguments: tuple[str, ...], says: str) -> None:

@@ -155,7 +155,8 @@ def test_certificates_that_do_not_belong_together_keep_the_service_from_starting
 
 
 def test_a_key_is_not_sent_unencrypted_to_another_machine() -> None:
-    for target in ("example.com:50051", "dns:///tools:50051", "10.0.0.1:50051"):
+    strangers = ("ipv4:///127.0.0.1:1,10.9.9.9:1", "127.0.0.1:1,10.9.9.9:1", "xds:///localhost", "localhost@example.com:1")
+    for target in ("example.com:50051", "dns:///tools:50051", "10.0.0.1:50051", *strangers):
         with pytest.raises(ValueError, match="unencrypted"):
             Client(target, api_key="ts_x")
     for target in ("localhost:1", "127.0.0.1:1", "[::1]:1", "dns:///localhost:1", "unix:/x"):

@@ -1,5 +1,6 @@
 """JSON Web Tokens as credentials."""
 
+import base64
 import http.server
 import json
 import threading
@@ -114,6 +115,24 @@ async def test_a_token_whose_algorithm_is_not_its_keys_is_refused() -> None:
     assert "another algorithm" in await refusal(token(algorithm="RS512"))
 
 
+@pytest.mark.parametrize("header", [{"alg": []}, {"alg": {}}, {"alg": None}, {"alg": 7}, {"alg": "RS256", "kid": 7}])
+async def test_a_token_with_a_strange_header_is_refused(header: dict[str, Any]) -> None:
+    parts = (json.dumps(part).encode() for part in (header, claims()))
+    text = ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts) + ".AA"
+    assert await refusal(text)
+
+
+async def test_a_token_that_expires_in_a_very_long_time_is_good() -> None:
+    assert (await checker().caller_with(token(exp=10**400))).tenant == "acme"
+
+
+async def test_keys_are_not_fetched_from_where_a_redirect_leads() -> None:
+    with key_server() as (served, url):
+        served.location = url
+        with pytest.raises(KeySetError):
+            fetch_key_set(url.replace("/keys", "/moved"))
+
+
 @pytest.mark.parametrize("text", ["x", "a.b.c", "..", "ts_abc", "é"])
 async def test_what_is_no_token_is_refused(text: str) -> None:
     assert "neither an API key nor a token" in await refusal(text)
@@ -172,6 +191,7 @@ class KeyServer:
     def __init__(self) -> None:
         self.content = key_set(r=RSA_KEY)
         self.asked = 0
+        self.location = ""
 
 
 @contextmanager
@@ -181,7 +201,8 @@ def key_server() -> Iterator[tuple[KeyServer, str]]:
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             served.asked += 1
-            self.send_response(200)
+            self.send_response(302 if self.path == "/moved" else 200)
+            self.send_header("location", served.location)
             self.end_headers()
             self.wfile.write(served.content.encode())
 

@@ -136,7 +136,7 @@ ALLOWED = {
 # Libraries that only one place may know.
 ONLY_IN = {
     "grpc": {"rpc", "server"},
-    "grpc_health": {"server"},
+    "grpc_health": {"rpc", "server"},
     "grpc_reflection": {"server"},
     "tantivy": {"bm25"},
     "re2": {"names"},

@@ -11,6 +11,7 @@ from toolsearch_server.changes import NO_VERSION, Change, Entries, Version, plan
 from toolsearch_server.errors import (
     CatalogFull,
     CatalogNotFound,
+    QuotaExceeded,
     RevisionMismatch,
     RevisionNotReached,
     WriteContention,
@@ -18,6 +19,25 @@ from toolsearch_server.errors import (
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
 from toolsearch_server.store import CatalogKey, Conflict
 from toolsearch_server.store.sqlite import SqliteStore
+
+
+async def test_writes_to_several_catalogs_at_once_stay_within_the_quota_together() -> None:
+    limits = Limits(catalogs_per_tenant=3, entries_per_tenant=10)
+    store = await SqliteStore.open(None, limits)
+    commit = store.commit
+
+    async def slowly(key: CatalogKey, expected: Version, change: Change) -> Version:
+        await asyncio.sleep(0.05)
+        return await commit(key, expected, change)
+
+    store.commit = slowly  # type: ignore[method-assign]
+    catalogs = Catalogs(store, limits=limits, idle_seconds=60)
+    keys = [CatalogKey("t", f"c{number}") for number in range(8)]
+    writes = [write_tools(catalogs, "a", "b", "c", "d", key=key, limits=limits) for key in keys]
+    results = await asyncio.gather(*writes, return_exceptions=True)
+    assert sum(isinstance(result, QuotaExceeded) for result in results) == 6
+    assert sum(record.size.entries for record in await store.records("t")) == 8
+    await store.close()
 
 
 async def test_a_write_is_searchable_at_its_revision(catalogs: Catalogs) -> None:

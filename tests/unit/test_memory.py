@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from support import DATA, draft, entries_of, names_found, things_found, tool, until, write_tools
+from toolsearch_server import allocator
 from toolsearch_server.catalog import View
 from toolsearch_server.catalogs import Catalogs
 from toolsearch_server.limits import Limits
@@ -133,7 +135,8 @@ def test_the_estimate_is_within_a_factor_of_two_of_what_real_catalogs_take(count
     path = DATA / "toucan_catalog" / "tools.jsonl"
     tests = str(Path(__file__).parents[1])
     program = MEASURE.format(tests=tests, path=str(path), count=count, copies=copies)
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    arenas = {"MALLOC_ARENA_MAX": str(allocator.ARENAS)}  # as the service has it
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=os.environ | arenas)
     taken, estimated = json.loads(ran.stdout)
     assert taken / 2 < estimated < taken * 2
 

@@ -81,7 +81,7 @@ def acting(caller: Caller, metadata: Mapping[str, str], limits: Limits) -> Calle
     if tenant in (None, caller.tenant):
         return caller
     if caller.role < Role.ADMIN:
-        raise TenantDenied(TENANT_HEADER)
+        raise TenantDenied(TENANT_HEADER, caller)
     return Caller(tenant, caller.role, caller.subject)
 
 

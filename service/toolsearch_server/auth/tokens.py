@@ -5,6 +5,7 @@ Only signatures with public keys are accepted: whoever can check a token must no
 
 import asyncio
 import hashlib
+import http.client
 import json
 import time
 import urllib.request
@@ -90,7 +91,7 @@ class Tokens:
         if known is not None and known[1] > time.time():
             return known[0]
         caller, expires = self._check(token, await self._key_of(token))
-        self._known[digest] = (caller, min(expires, time.time() + REMEMBERED_SECONDS))
+        self._known[digest] = (caller, expires)
         if len(self._known) > REMEMBERED_TOKENS:
             self._known.popitem(last=False)
         return caller
@@ -100,7 +101,7 @@ class Tokens:
             header = jwt.get_unverified_header(token)
         except jwt.PyJWTError:
             raise CredentialInvalid("the credential is neither an API key nor a token") from None
-        if header.get("alg") not in ALGORITHMS:
+        if not isinstance(header.get("alg"), str) or header["alg"] not in ALGORITHMS:
             raise CredentialInvalid("the token is signed with an algorithm that is not allowed")
         kid = header.get("kid", "")
         key = self._keys.get(kid)
@@ -127,8 +128,10 @@ class Tokens:
             )
         except jwt.PyJWTError as error:
             raise CredentialInvalid(f"the token {_explanation(error)}") from None
+        except (ValueError, TypeError, OverflowError, RecursionError):
+            raise CredentialInvalid("the token cannot be used") from None
         caller = Caller(self._tenant(claims), self._role(claims), f"token:{claims.get('sub', '')}")
-        return caller, float(claims["exp"]) + LEEWAY_SECONDS
+        return caller, min(int(claims["exp"]) + LEEWAY_SECONDS, time.time() + REMEMBERED_SECONDS)
 
     def _tenant(self, claims: Mapping[str, Any]) -> str:
         tenant = _claim(claims, self._settings.tenant_claim)
@@ -170,14 +173,21 @@ class Tokens:
                 await self._fetch()
 
 
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Elsewhere is not where the operator said, and may not be encrypted."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
 def fetch_key_set(url: str) -> PublicKeys:
     parts = urlsplit(url)
     if parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "localhost", "::1"):
         raise KeySetError("public keys are fetched by https only")
     try:
-        with urllib.request.urlopen(url, timeout=FETCH_SECONDS) as answer:  # noqa: S310 the scheme is checked above
+        with urllib.request.build_opener(_NoRedirects).open(url, timeout=FETCH_SECONDS) as answer:
             content = answer.read(FETCH_BYTES + 1)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, http.client.HTTPException) as error:
         raise KeySetError(f"no answer: {error}") from None
     if len(content) > FETCH_BYTES:
         raise KeySetError(f"more than {FETCH_BYTES} bytes")

@@ -23,8 +23,6 @@ from toolsearch_server.admission import Admission
 from toolsearch_server.audit import Audit
 from toolsearch_server.auth import AUTHORIZATION_HEADER, TENANT_HEADER, Caller, Identity, Role
 from toolsearch_server.errors import (
-    CredentialInvalid,
-    CredentialRequired,
     FieldInvalid,
     MalformedRequest,
     Overloaded,
@@ -32,6 +30,7 @@ from toolsearch_server.errors import (
     RoleDenied,
     ServiceError,
     TenantDenied,
+    shorten,
 )
 from toolsearch_server.metrics import Metrics
 from toolsearch_server.rpc.status import internal_error, status_of
@@ -43,7 +42,8 @@ DEFAULT_WAIT_SECONDS = 5.0
 DEADLINE_SHARE = 0.9
 """How much of the time left a call may wait, so that its answer still arrives."""
 
-IDENTITY_REFUSALS = (CredentialRequired, CredentialInvalid, RoleDenied, TenantDenied)
+RECORDED_BYTES = 50_000
+"""A refused request up to this size is looked at, for the audit record."""
 ADMISSION_REFUSALS = (RateLimited, Overloaded)
 
 log = structlog.get_logger()
@@ -95,12 +95,12 @@ def _handler(descriptor: MethodDescriptor, method: Method, edge: Edge) -> "grpc.
     answer: Any = method.answer
 
     async def unary(data: bytes, context: Context) -> bytes:
-        async with _Around(descriptor, method.role, context, edge, partial(_decoded, request_class, data)) as around:
+        async with _Around(descriptor, method.role, context, edge, len(data), partial(_decoded, request_class, data)) as around:
             response: Message = await answer(around.call, around.request())
             return response.SerializeToString()
 
     async def stream(data: bytes, context: Context) -> AsyncIterator[bytes]:
-        async with _Around(descriptor, method.role, context, edge, partial(_decoded, request_class, data)) as around:
+        async with _Around(descriptor, method.role, context, edge, len(data), partial(_decoded, request_class, data)) as around:
             async for response in answer(around.call, around.request()):
                 yield response.SerializeToString()
 
@@ -120,30 +120,32 @@ class _Around:
     """Identity and admission before a call, what is to be told of it after it, and any error as a status."""
 
     def __init__(
-        self, method: MethodDescriptor, role: Role, context: Context, edge: Edge, decode: Callable[[], Message]
+        self, method: MethodDescriptor, role: Role, context: Context, edge: Edge, size: int, decode: Callable[[], Message]
     ) -> None:
         self._method = method
         self._role = role
         self._context = context
         self._edge = edge
+        self._size = size
         self._decode = decode
         self._started = time.perf_counter()
         self._request_id = ""
         self._caller: Caller | None = None
+        self._identified = False
         self._facts: dict[str, Any] = {}
         self._ending = ExitStack()
 
     async def __aenter__(self) -> "_Around":
         try:
             self.call = await self._begin()
-        except ServiceError as error:
-            await self._refuse(error)
+        except BaseException as error:
+            await self.__aexit__(type(error), error, None)
             raise
         return self
 
     def request(self) -> Message:
         request = self._decode()
-        self._facts["catalog"] = getattr(request, "catalog", "")
+        self._facts["catalog"] = shorten(getattr(request, "catalog", ""))
         return request
 
     async def _begin(self) -> Call:
@@ -152,12 +154,17 @@ class _Around:
         self._request_id = metadata.get(REQUEST_ID_HEADER, "")[:MAX_REQUEST_ID_LENGTH] or secrets.token_hex(8)
         if len(metadata) < len(pairs):
             _refuse_ambiguity(pairs)
-        caller = self._caller = await self._edge.identity.identify(metadata)
+        try:
+            caller = self._caller = await self._edge.identity.identify(metadata)
+        except TenantDenied as error:
+            self._caller = error.caller
+            raise
         structlog.contextvars.bind_contextvars(request_id=self._request_id, tenant=caller.tenant, method=self._method.name)
-        if caller.role < self._role:
-            raise RoleDenied(self._method.name, role=caller.role.label, needed=self._role.label)
         enter = self._edge.admission.watch if self._method.server_streaming else self._edge.admission.call
         self._ending.enter_context(enter(caller.tenant))
+        if caller.role < self._role:
+            raise RoleDenied(self._method.name, role=caller.role.label, needed=self._role.label)
+        self._identified = True
         self._ending.enter_context(
             self._edge.tracer.span(self._method.full_name, metadata.get(TRACE_HEADER, ""), {"toolsearch.tenant": caller.tenant})
         )
@@ -206,7 +213,8 @@ class _Around:
         )
         if "results" in facts:
             self._edge.metrics.searched(strategy, facts["results"])
-        if self._role > Role.READER or isinstance(error, IDENTITY_REFUSALS):
+        refused_identity = not self._identified and not isinstance(error, ADMISSION_REFUSALS)
+        if self._role > Role.READER or refused_identity:
             self._audit(code, reason)
         queries = facts.pop("queries", None)
         shown = {"queries": queries} if queries and self._edge.log_queries else {}
@@ -227,7 +235,7 @@ class _Around:
         )
 
     def _audit(self, code: str, reason: str) -> None:
-        if self._caller is not None and "catalog" not in self._facts:
+        if self._caller is not None and "catalog" not in self._facts and self._size <= RECORDED_BYTES:
             with suppress(MalformedRequest):
                 self.request()  # refused before it was looked at: for the record it is
         written: dict[str, Any] = {

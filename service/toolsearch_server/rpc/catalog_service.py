@@ -2,9 +2,11 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 from toolsearch.v1 import catalog_service_pb2 as catalog_pb
+from toolsearch_server.audit import Audit
 from toolsearch_server.auth import Role
 from toolsearch_server.catalogs import Catalogs, Planner
 from toolsearch_server.changes import Outcome, Version, plan_apply, plan_sync
@@ -25,9 +27,10 @@ Result = TypeVar("Result")
 
 
 class CatalogService:
-    def __init__(self, catalogs: Catalogs, limits: Limits) -> None:
+    def __init__(self, catalogs: Catalogs, limits: Limits, audit: Audit) -> None:
         self._catalogs = catalogs
         self._limits = limits
+        self._audit = audit
 
     @property
     def methods(self) -> Mapping[str, Method]:
@@ -42,6 +45,7 @@ class CatalogService:
         }
 
     async def apply_changes(self, call: Call, request: catalog_pb.ApplyChangesRequest) -> catalog_pb.ApplyChangesResponse:
+        requests.deletes(request.deletes, self._limits)
         upserts = await self._checked(
             call, request.ByteSize(), lambda: requests.drafts(request.upserts, field="upserts", limits=self._limits)
         )
@@ -147,7 +151,25 @@ class CatalogService:
     async def _write(
         self, call: Call, key: CatalogKey, plan: Planner, expected_revision: int | None
     ) -> tuple[Version, Outcome]:
-        version, outcome = await self._catalogs.write(key, plan, expected_revision=expected_revision)
-        counts = {"added": len(outcome.added), "updated": len(outcome.updated), "deleted": len(outcome.deleted)}
-        call.facts.update(counts, revision=version.revision)
+        version, outcome = await self._catalogs.write(
+            key, plan, expected_revision=expected_revision, abandoned=partial(self._record_abandoned, call, key)
+        )
+        call.facts.update(_told(version, outcome))
         return version, outcome
+
+    def _record_abandoned(self, call: Call, key: CatalogKey, version: Version, outcome: Outcome) -> None:
+        """The call itself is on record as cancelled: this says that it had an effect all the same."""
+        self._audit.record(
+            "Write",
+            who=call.caller.subject,
+            tenant=key.tenant,
+            catalog=key.catalog,
+            outcome="OK",
+            request_id=call.request_id,
+            facts=_told(version, outcome) | {"caller_gone": True},
+        )
+
+
+def _told(version: Version, outcome: Outcome) -> dict[str, Any]:
+    counts = {"added": len(outcome.added), "updated": len(outcome.updated), "deleted": len(outcome.deleted)}
+    return counts | {"revision": version.revision}

@@ -131,6 +131,10 @@ def _draft(entry: entry_pb2.EntryInput, *, field: str, limits: Limits, server: s
     )
 
 
+def deletes(names: Sequence[str], limits: Limits) -> None:
+    _check_count(names, field="deletes", allowed=limits.entries_per_catalog, limit="entries_per_catalog")
+
+
 def server_name(server: str, limits: Limits) -> str:
     check_name(server, field="server", length=limits.server_length, limit="server_length", required=False)
     return server

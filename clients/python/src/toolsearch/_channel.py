@@ -85,7 +85,8 @@ class Connection:
         if api_key is not None:
             metadata.append((AUTHORIZATION_HEADER, f"Bearer {api_key.strip()}"))
         if not tls:
-            return cls(None, OPTIONS, tuple(metadata))
+            # Not through a proxy either, which would see all of it.
+            return cls(None, (*OPTIONS, ("grpc.enable_http_proxy", 0)), tuple(metadata))
         files = tls if isinstance(tls, Tls) else Tls()
         options = OPTIONS
         if files.server_name:
@@ -109,9 +110,10 @@ def is_local(target: str) -> bool:
     """Whether a target is this machine, so that nothing on the way could listen."""
     if target.startswith(("unix:", "unix-abstract:")):
         return True
-    _, separator, rest = target.partition(":///")
+    if any(sign in target for sign in ",@") or ("://" in target and not target.startswith("dns:///")):
+        return False
     try:
-        host = urlsplit(f"//{rest if separator else target}").hostname or ""
+        host = urlsplit(f"//{target.removeprefix('dns:///')}").hostname or ""
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False

@@ -243,7 +243,7 @@ class CatalogListing:
     updated: datetime
     entry_count: int
     bytes: int
-    """Of definitions."""
+    """Of definitions and labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +252,7 @@ class TenantListing:
     catalog_count: int
     entry_count: int
     bytes: int
-    """Of definitions."""
+    """Of definitions and labels."""
 
 
 class WatchKind(StrEnum):
