@@ -18,7 +18,7 @@ export UV GO
 export GOTOOLCHAIN := local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup redis prometheus run test test-go check format proto lock audit bench soak monitoring quality minilm clean
+.PHONY: help setup redis prometheus run test test-go faults check format proto lock audit bench soak monitoring quality minilm clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,8 +50,11 @@ redis: ## install redis-server where it is missing, for tests (Debian and Ubuntu
 		$$as_root apt-get update -qq && \
 		RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive $$as_root apt-get install -qq -y --no-install-recommends redis-server >/dev/null; }
 
-test: check redis test-go ## all checks and tests
-	$(PYTEST)
+test: check redis test-go ## all checks and tests, but those of make faults
+	$(PYTEST) --ignore=tests/faults
+
+faults: $(READY) redis ## kill, freeze and cut off real processes under load, for minutes
+	$(PYTEST) tests/faults
 
 test-go: $(READY) | $(GO) ## the Go client: formatting, vet, staticcheck, tests against a real server
 	@race=-race; [ "$$($(GO) env CGO_ENABLED)" = 1 ] || { race=; echo "no C compiler: testing without the race detector"; }; \
