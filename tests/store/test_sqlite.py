@@ -16,7 +16,8 @@ from toolsearch_server.changes import NO_ENTRIES, NO_VERSION, Version, plan_appl
 from toolsearch_server.errors import StoreUnavailable
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
 from toolsearch_server.store import CatalogKey, StoreOpenError
-from toolsearch_server.store.sqlite import SqliteStore
+from toolsearch_server.store.records import encode_entry, encode_key
+from toolsearch_server.store.sqlite import APPLICATION_ID, SqliteStore
 
 KEY = CatalogKey("t", "c")
 
@@ -176,3 +177,36 @@ async def test_a_store_from_before_there_were_vectors_is_opened(tmp_path: Path) 
     await store.keep_vectors("m", {b"a": b"v"})
     assert await store.vectors("m", [b"a"]) == [b"v"]
     await store.close()
+
+
+FORMAT_1 = """
+CREATE TABLE catalogs (
+    id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, name TEXT NOT NULL, epoch TEXT NOT NULL, revision INTEGER NOT NULL,
+    updated REAL NOT NULL, UNIQUE (tenant, name)
+);
+CREATE TABLE entries (
+    catalog INTEGER NOT NULL REFERENCES catalogs ON DELETE CASCADE, key BLOB NOT NULL, record BLOB NOT NULL,
+    PRIMARY KEY (catalog, key)
+) WITHOUT ROWID;
+CREATE TABLE log (
+    catalog INTEGER NOT NULL REFERENCES catalogs ON DELETE CASCADE, revision INTEGER NOT NULL, record BLOB NOT NULL,
+    PRIMARY KEY (catalog, revision)
+) WITHOUT ROWID;
+"""
+
+
+async def test_a_file_of_the_first_format_is_taken_over_with_all_that_is_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    [entry] = plan_apply(NO_ENTRIES, [draft(tool("a"), "s")], (), DEFAULT_LIMITS).change.upserts
+    with sqlite3.connect(path) as old:
+        old.executescript(f"{FORMAT_1} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 1;")
+        old.execute("INSERT INTO catalogs VALUES (1, ?, ?, 'epoch', 7, 0.0)", KEY)
+        old.execute("INSERT INTO entries VALUES (1, ?, ?)", (encode_key(entry.key), encode_entry(entry)))
+    old.close()
+    for _ in range(2):
+        store = await SqliteStore.open(path, DEFAULT_LIMITS)
+        found, record = await store.snapshot(KEY), await store.record(KEY)
+        assert found is not None and list(found.by_name) == ["s.a"] and found.version == Version("epoch", 7)
+        assert record is not None and record.size.entries == 1 and record.size.bytes > 0
+        assert await store.followed() == set()
+        await store.close()

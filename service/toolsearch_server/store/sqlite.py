@@ -21,7 +21,15 @@ from toolsearch_server.store.records import decode_change, decode_entry, encode_
 SCHEMA_VERSION = 2
 APPLICATION_ID = 0x746F6F6C
 """Marks the file as ours: "tool"."""
-SCHEMA = """
+FOLLOWED_SCHEMA = """
+CREATE TABLE followed (
+    tenant TEXT NOT NULL,
+    catalog TEXT NOT NULL,
+    server TEXT NOT NULL,
+    PRIMARY KEY (tenant, catalog, server)
+) WITHOUT ROWID;
+"""
+SCHEMA = f"""
 CREATE TABLE catalogs (
     id INTEGER PRIMARY KEY,
     tenant TEXT NOT NULL,
@@ -45,26 +53,16 @@ CREATE TABLE log (
     record BLOB NOT NULL,
     PRIMARY KEY (catalog, revision)
 ) WITHOUT ROWID;
-CREATE TABLE followed (
-    tenant TEXT NOT NULL,
-    catalog TEXT NOT NULL,
-    server TEXT NOT NULL,
-    PRIMARY KEY (tenant, catalog, server)
-) WITHOUT ROWID;
+{FOLLOWED_SCHEMA}
 """
-FROM_1 = """
-CREATE TABLE followed (
-    tenant TEXT NOT NULL,
-    catalog TEXT NOT NULL,
-    server TEXT NOT NULL,
-    PRIMARY KEY (tenant, catalog, server)
-) WITHOUT ROWID;
+FROM_1 = f"""
+{FOLLOWED_SCHEMA}
 ALTER TABLE catalogs ADD COLUMN entries INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE catalogs ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
 UPDATE catalogs SET
     entries = (SELECT count(*) FROM entries WHERE catalog = catalogs.id),
     bytes = (SELECT coalesce(sum(length(record)), 0) FROM entries WHERE catalog = catalogs.id);
-"""
+"""  # noqa: S608 a constant
 """Sizes are about right until the next write."""
 # A cache, which stores of the same format may lack. `used` counts up: the smallest were not used for longest.
 VECTORS_SCHEMA = """
