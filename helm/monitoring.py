@@ -46,6 +46,8 @@ def sampled() -> Metrics:
     metrics.store_failed()
     metrics.disturbed("deleted")
     metrics.listed("listed")
+    metrics.planned(eager=1, deferred=1, search_tool="own")
+    metrics.usage_reported("SUCCEEDED", by_search=True)
     metrics.watch_catalogs(
         lambda: CatalogFigures(
             catalogs=1, entries=1, index_bytes=1, index_bytes_allowed=1, stale=0, stalest_seconds=0.0, revision_lag=0

@@ -29,6 +29,7 @@ const serviceConfig = `{
 		"name": [
 			{"service": "toolsearch.v1.ToolSearchService"},
 			{"service": "toolsearch.v1.CatalogService", "method": "GetCatalog"},
+			{"service": "toolsearch.v1.CatalogService", "method": "GetSettings"},
 			{"service": "toolsearch.v1.CatalogService", "method": "ListCatalogs"},
 			{"service": "toolsearch.v1.CatalogService", "method": "ListTenants"}
 		],

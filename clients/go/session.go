@@ -26,6 +26,8 @@ func (s *session) remember(request, response any) {
 		GetSummary() *toolsearchv1.ChangeSummary
 	}:
 		s.note(catalogOf(request), response.GetVersion())
+	case *toolsearchv1.UpdateSettingsResponse:
+		s.note(catalogOf(request), response.GetVersion())
 	case *toolsearchv1.DeleteCatalogResponse:
 		s.note(catalogOf(request), nil)
 	}

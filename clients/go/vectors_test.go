@@ -175,10 +175,10 @@ func plain(t *testing.T, message proto.Message) (value any) {
 
 // missing is what was expected and is not so.
 func missing(expected, answered any, path string) (differences []string) {
-	if text, is := answered.(string); is && strings.HasSuffix(path, ".definition") {
-		var definition map[string]any
-		if json.Unmarshal([]byte(text), &definition) == nil {
-			answered = definition
+	if text, is := answered.(string); is && (strings.HasSuffix(path, ".definition") || strings.HasSuffix(path, ".payload")) {
+		var meant any
+		if json.Unmarshal([]byte(text), &meant) == nil {
+			answered = meant
 		}
 	}
 	switch expected := expected.(type) {

@@ -15,7 +15,7 @@ import tantivy
 from toolsearch_server import text
 from toolsearch_server.concepts import concepts
 from toolsearch_server.document import Postings
-from toolsearch_server.selection import EVERYTHING, Selection
+from toolsearch_server.selection import BANNED, EVERYTHING, Selection
 
 WRITER_HEAP_BYTES = 15_000_000
 MAX_MORE_SEGMENTS = 8
@@ -29,11 +29,13 @@ WEIGHTS = {STEMS: 0.6, WORDS: 0.4, NAME: 0.4, CONCEPTS: 0.5, TRIGRAMS: 0.06}
 
 
 class QueryWord(NamedTuple):
-    """A word to look for. `weight` is below 1 for a word that was only guessed."""
+    """A word to look for. `weight` is below 1 for one that does not stand in the query: a guess, or a synonym of the words
+    with the stems in `stands_for`, which do."""
 
     word: str
     stem: str
     weight: float = 1.0
+    stands_for: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +173,7 @@ def _term(field: str, term: str, weight: float) -> tantivy.Query:
 def _matching(asked: Asked) -> tantivy.Query:
     """What makes a document match at all."""
     clauses = [_term(CONCEPTS, concept, WEIGHTS[CONCEPTS]) for concept in asked.concepts]
-    for word, stem, weight in asked.words:
+    for word, stem, weight, _ in asked.words:
         clauses.append(_term(STEMS, stem, WEIGHTS[STEMS] * weight))
         clauses.append(_term(WORDS, word, WEIGHTS[WORDS] * weight))
         clauses.append(_term(NAME, stem, WEIGHTS[NAME] * weight))
@@ -192,6 +194,8 @@ def _selected(query: tantivy.Query, selection: Selection) -> tantivy.Query:
     for facets in selection.all_of:
         having = tantivy.Query.term_set_query(_SCHEMA, "facets", sorted(facets))
         clauses.append((tantivy.Occur.Must, tantivy.Query.const_score_query(having, 0.0)))
+    if selection.unbanned:
+        clauses.append((tantivy.Occur.MustNot, tantivy.Query.term_query(_SCHEMA, "facets", BANNED)))
     if selection.excluded:
         excluded = tantivy.Query.term_set_query(_SCHEMA, "slot", sorted(selection.excluded))
         clauses.append((tantivy.Occur.MustNot, excluded))

@@ -30,7 +30,9 @@ from toolsearch_server.names import NameIndex, looks_like_pattern
 from toolsearch_server.query import Indexes, Query, Strategy
 from toolsearch_server.ranking import Ranking
 from toolsearch_server.selection import NO_FILTER, Filter, Selection, required_facets
+from toolsearch_server.settings import Thesaurus
 from toolsearch_server.turns import Lane, Share
+from toolsearch_server.usage import NO_USAGE, REFRESH_SECONDS, Usage
 from toolsearch_server.vectors import Digest, VectorIndex
 
 if TYPE_CHECKING:
@@ -75,7 +77,7 @@ class View:
         documents: list[Document | None] = []
         postings = []
         for slot, entry in enumerate(entries.by_key.values()):
-            document, words = analyse(entry)
+            document, words = analyse(entry, settings=entries.settings)
             documents.append(document)
             postings.append((slot, words, document.facets))
         vectors = None if embedder is None else VectorIndex.build(embedder, list(entries.by_key.values()), before)
@@ -83,13 +85,15 @@ class View:
 
     def after(self, change: Change, entries: Entries) -> "View":
         """The view once `change`, which led to `entries`, is indexed. Done once: it moves the index on."""
+        if entries.settings != self.entries.settings:
+            return View.of(entries, self.embedder, self.vectors)
         slots, documents = dict(self.slots), list(self.documents)
         removed = [slots.pop(key) for key in (*change.deletes, *(entry.key for entry in change.upserts)) if key in slots]
         for slot in removed:
             documents[slot] = None
         added = []
         for entry in change.upserts:
-            document, words = analyse(entry)
+            document, words = analyse(entry, settings=entries.settings)
             slots[entry.key] = len(documents)
             added.append((len(documents), words, document.facets))
             documents.append(document)
@@ -136,7 +140,8 @@ class View:
 
     @functools.cached_property
     def indexes(self) -> Indexes:
-        return Indexes(self.bm25, self.names, self.vectors, self.documents)
+        settings = self.entries.settings
+        return Indexes(self.bm25, self.names, self.vectors, self.documents, settings, Thesaurus(settings.synonyms))
 
     @functools.cached_property
     def servers(self) -> Counter[str]:
@@ -152,7 +157,10 @@ class View:
         return Counter(entry.namespace for entry in self.entries.by_key.values())
 
     def search(self, query: Query, limits: Limits) -> Ranking:
-        return ranking.search(self.indexes, query, selection=self.selection(query.filter), limits=limits)
+        selection = self.selection(query.filter)
+        if self.entries.settings.banned:
+            selection = replace(selection, unbanned=True)
+        return ranking.search(self.indexes, query, selection=selection, limits=limits)
 
     def entry(self, slot: int) -> Entry:
         return self.indexes.document(slot).entry
@@ -166,11 +174,11 @@ class View:
             frozenset(self.slots[entry.key] for entry in excluded if entry is not None),
         )
 
-    def select(self, wanted: Filter) -> Sequence[Entry]:
-        """The entries that a filter admits, in the order of their canonical names."""
-        if wanted == NO_FILTER:
+    def select(self, wanted: Filter, *, unbanned: bool = False) -> Sequence[Entry]:
+        """The entries that a filter admits, in the order of their canonical names. `unbanned`: and that searches find."""
+        if wanted == NO_FILTER and not unbanned:
             return self.by_name
-        selection = self.selection(wanted)
+        selection = replace(self.selection(wanted), unbanned=unbanned)
         return [entry for entry in self.by_name if self._admits(selection, entry)]
 
     def _admits(self, selection: Selection, entry: Entry) -> bool:
@@ -190,10 +198,13 @@ class ChangedNames:
     version: Version
     upserted: tuple[str, ...]
     gone: tuple[str, ...]
+    settings: bool = False
+    """Whether the settings are others."""
 
     @classmethod
     def of(cls, change: Change, version: Version) -> "ChangedNames":
-        return cls(version, tuple(entry.name for entry in change.upserts), change.gone_names)
+        upserted = tuple(entry.name for entry in change.upserts)
+        return cls(version, upserted, change.gone_names, change.settings is not None)
 
 
 class Applied(Protocol):
@@ -227,6 +238,9 @@ class Catalog:
         self.waiting = 0
         self.followed = True
         self.complete_at = time.monotonic()
+        self.usage = NO_USAGE
+        self._usage_read_at = -math.inf
+        self._strengths: tuple[View, Usage, Mapping[int, float]] = (view, NO_USAGE, {})
         self._limits = limits
         self._share = share
         self._applied = applied
@@ -260,6 +274,22 @@ class Catalog:
     def lag(self) -> int:
         """Changes that are known and not searchable yet."""
         return max(0, self.entries.version.revision - self.view.version.revision)
+
+    def usage_is_old(self) -> bool:
+        """Whether usage is to be read again; who asks is expected to do so."""
+        if time.monotonic() - self._usage_read_at < REFRESH_SECONDS:
+            return False
+        self._usage_read_at = time.monotonic()
+        return True
+
+    def _strengths_of(self, view: View) -> Mapping[int, float]:
+        """How much entries are used, by slot: worked out once for a view and what is known of usage."""
+        known_view, known_usage, strengths = self._strengths
+        if known_view is not view or known_usage is not self.usage:
+            by_key = {} if view.entries.settings.ignore_usage else self.usage.strengths()
+            strengths = {view.slots[key]: strength for key, strength in by_key.items() if key in view.slots}
+            self._strengths = (view, self.usage, strengths)
+        return strengths
 
     def confirm(self, *, followed: bool) -> None:
         """Nothing is missing now, and nothing will be missed if it is `followed`."""
@@ -408,7 +438,7 @@ class Catalog:
                 query = replace(query, vectors=tuple(vectors))
             except EmbeddingsUnavailable as error:
                 query = replace(query, without_meaning=error.message)
-        work = partial(view.search, query, self._limits)
+        work = partial(view.search, replace(query, usage=self._strengths_of(view)), self._limits)
         return await self._share.quickly(work) if _is_quick(view, query) else await self.read_slowly(work)
 
     def changes_since(self, revision: int) -> list[ChangedNames] | None:

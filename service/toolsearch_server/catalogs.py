@@ -5,7 +5,7 @@ import math
 import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
@@ -32,6 +32,7 @@ from toolsearch_server.store import Announced, CatalogKey, CatalogRecord, Confli
 from toolsearch_server.store.catch_up import after_all, catch_up
 from toolsearch_server.tracing import NoTracer, Tracer
 from toolsearch_server.turns import Lane, Processor
+from toolsearch_server.usage import UsageBook
 
 WRITE_ATTEMPTS = 8
 LONGEST_EVICTION_SECONDS = 30.0
@@ -95,6 +96,8 @@ class Catalogs:
         self._metrics = metrics or Metrics(version="", tenant_labels=0)
         self._tracer = tracer or NoTracer()
         self._quotas = Quotas(store, limits)
+        self.usage = UsageBook(store)
+        self._reading_usage: set[asyncio.Task[None]] = set()
         self.embeddings = None if embedder is None or embedder.instant else Embeddings(embedder, store, limits)
         self._loaded: OrderedDict[CatalogKey, _Loaded] = OrderedDict()
         self._loading: dict[CatalogKey, asyncio.Task[_Loaded | None]] = {}
@@ -117,6 +120,9 @@ class Catalogs:
         """Wait for writes whose callers have gone, and end what goes on in the background for the catalogs."""
         if self._writing:
             await asyncio.wait(self._writing)
+        for reading in self._reading_usage:
+            reading.cancel()
+        await self.usage.flush()
         for loaded in self._loaded.values():
             loaded.catalog.close()
         if self.embeddings is not None:
@@ -154,7 +160,19 @@ class Catalogs:
                 self.observer.doubt(key)
             view = await loaded.catalog.reach(wanted, timeout=max(0.0, end - time.monotonic()))
             if view.version.revision >= wanted:
+                self._read_usage_soon(key, loaded.catalog)
                 return loaded.catalog, view
+
+    def _read_usage_soon(self, key: CatalogKey, catalog: Catalog) -> None:
+        """Nobody waits for it: what is known meanwhile is at most somewhat old."""
+        if catalog.usage_is_old():
+            reading = asyncio.create_task(self.read_usage(key, catalog))
+            self._reading_usage.add(reading)
+            reading.add_done_callback(self._reading_usage.discard)
+
+    async def read_usage(self, key: CatalogKey, catalog: Catalog) -> None:
+        with suppress(StoreUnavailable):
+            catalog.usage = await self.usage.read(key)
 
     async def _look_for_epoch(self, key: CatalogKey, loaded: _Loaded, epoch: str, *, wanted: int, timeout: float) -> None:
         """Whether an epoch that is not ours is gone, or one that we have not heard of yet: only the store knows."""

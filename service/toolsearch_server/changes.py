@@ -8,6 +8,7 @@ from toolsearch_server.entry import Draft, Entry, EntryKey, make_entry
 from toolsearch_server.errors import CatalogFull, DuplicateEntry
 from toolsearch_server.limits import Limits
 from toolsearch_server.naming import NameGroups, Names
+from toolsearch_server.settings import NO_SETTINGS, Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +50,11 @@ class Change:
     trace_parent: str = field(default="", compare=False)
     previous_id: str = field(default="", compare=False)
     """Of the change that led to the version before, where the store keeps ids."""
+    settings: Settings | None = None
+    """None: as they were."""
 
     def __bool__(self) -> bool:
-        return bool(self.upserts or self.deletes)
+        return bool(self.upserts or self.deletes or self.settings is not None)
 
     @classmethod
     def joined(cls, changes: Iterable["Change"]) -> "Change":
@@ -59,7 +62,9 @@ class Change:
         upserts: dict[EntryKey, Entry] = {}
         deletes: dict[EntryKey, None] = {}
         gone_names: dict[str, None] = {}
+        settings: Settings | None = None
         for change in changes:
+            settings = change.settings or settings
             for key in change.deletes:
                 upserts.pop(key, None)
                 deletes[key] = None
@@ -68,7 +73,8 @@ class Change:
                 upserts[entry.key] = entry
             gone_names.update(dict.fromkeys(change.gone_names))
         names = {entry.name for entry in upserts.values()}
-        return cls(tuple(upserts.values()), tuple(deletes), tuple(name for name in gone_names if name not in names))
+        gone = tuple(name for name in gone_names if name not in names)
+        return cls(tuple(upserts.values()), tuple(deletes), gone, settings=settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +88,15 @@ class Entries:
     groups: NameGroups
     bytes: int = 0
     """That were given for all of them."""
+    settings: Settings = NO_SETTINGS
 
     @property
     def size(self) -> Size:
         return Size(len(self.by_key), self.bytes)
 
     @classmethod
-    def of(cls, version: Version, entries: Iterable[Entry]) -> "Entries":
-        return NO_ENTRIES.after(Change(upserts=tuple(entries)), version)
+    def of(cls, version: Version, entries: Iterable[Entry], settings: Settings = NO_SETTINGS) -> "Entries":
+        return NO_ENTRIES.after(Change(upserts=tuple(entries), settings=settings), version)
 
     def find(self, name: str) -> Entry | None:
         """By canonical name or alias."""
@@ -109,7 +116,7 @@ class Entries:
             added=[(entry.key, entry.draft.namespace, entry.name) for entry in change.upserts],
         )
         grown = sum(entry.bytes for entry in change.upserts) - sum(entry.bytes for entry in outdated)
-        return Entries(version, by_key, by_name, by_alias, groups, self.bytes + grown)
+        return Entries(version, by_key, by_name, by_alias, groups, self.bytes + grown, change.settings or self.settings)
 
 
 NO_ENTRIES = Entries(NO_VERSION, {}, {}, {}, naming.NO_GROUPS)
@@ -154,6 +161,12 @@ def plan_sync(current: Entries, server: str, offered: Sequence[Draft], limits: L
     kept = {draft.key for draft in offered}
     gone = tuple(key for key in current.by_key if key.server == server and key not in kept)
     return _plan(current, offered, gone, limits)
+
+
+def plan_settings(current: Entries, settings: Settings) -> Outcome:
+    """Search the catalog by these settings from now on."""
+    change = Change(size=current.size, settings=None if settings == current.settings else settings)
+    return Outcome(change, added=(), updated=(), deleted=(), unchanged=0, notices=())
 
 
 def _refuse_duplicates(drafts: Sequence[Draft], *, field: str) -> None:

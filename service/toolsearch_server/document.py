@@ -6,6 +6,7 @@ from toolsearch_server import selection, text
 from toolsearch_server.concepts import concepts
 from toolsearch_server.entry import Entry
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
+from toolsearch_server.settings import NO_SETTINGS, Settings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +31,7 @@ class Postings:
     concepts: str
 
 
-def analyse(entry: Entry, limits: Limits = DEFAULT_LIMITS) -> tuple[Document, Postings]:
+def analyse(entry: Entry, limits: Limits = DEFAULT_LIMITS, settings: Settings = NO_SETTINGS) -> tuple[Document, Postings]:
     name_words = text.words(entry.name)
     if entry.draft.namespace != entry.server:
         name_words += text.words(entry.server)
@@ -46,14 +47,15 @@ def analyse(entry: Entry, limits: Limits = DEFAULT_LIMITS) -> tuple[Document, Po
         name_stems=padded(name_stems),
         description_stems=padded(description_stems),
         parameter_stems=padded(parameter_stems),
-        facets=selection.facets(entry),
+        facets=selection.facets(entry, settings),
     )
+    names, descriptions, parameters = settings.name_weight, settings.description_weight, settings.parameters_weight
     postings = Postings(
-        stems=" ".join((*name_stems, *description_stems, *parameter_stems)),
-        words=" ".join((*name_words, *description_words, *parameter_words)),
-        name_stems=" ".join(text.stems(text.words(entry.local_name))),
+        stems=" ".join((*name_stems * names, *description_stems * descriptions, *parameter_stems * parameters)),
+        words=" ".join((*name_words * names, *description_words * descriptions, *parameter_words * parameters)),
+        name_stems=" ".join(text.stems(text.words(entry.local_name)) * names),
         name_trigrams=" ".join(text.trigrams(name_words)),
-        concepts=" ".join(concepts((*name_stems, *description_stems))),
+        concepts=" ".join(concepts((*name_stems * names, *description_stems * descriptions))),
     )
     return document, postings
 

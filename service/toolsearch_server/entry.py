@@ -18,6 +18,9 @@ SUMMARY_TARGET = 160
 BYTES_PER_TOKEN = 4
 TAGS_META = "toolsearch/tags"
 CAPABILITIES_META = "toolsearch/capabilities"
+ALWAYS_LOAD_META = "anthropic/alwaysLoad"
+UNSEEN_MEMBERS = ("outputSchema", "annotations", "_meta", "icons", "execution", "title")
+"""Members of a definition that no provider shows to a model."""
 
 
 class Kind(IntEnum):
@@ -89,6 +92,9 @@ class Entry:
     annotations: Annotations
     digest: str
     tokens: int
+    """Estimated, of what a model would see of it."""
+    always_load: bool
+    """Its server marks it as one to be loaded up front."""
     bytes: int
     """Of all that was given: definition, summary, labels and names."""
 
@@ -231,9 +237,24 @@ def make_entry(draft: Draft, *, name: str, alias: str, limits: Limits = DEFAULT_
         capabilities=_merged(draft.capabilities, meta.get(CAPABILITIES_META), limits),
         annotations=effective_annotations(parsed.get("annotations")),
         digest=_digest(draft, name, alias),
-        tokens=-(-definition_bytes // BYTES_PER_TOKEN),
+        tokens=tokens_of(definition_bytes - _unseen_bytes(parsed)),
+        always_load=meta.get(ALWAYS_LOAD_META) is True,
         bytes=definition_bytes + sum(len(text.encode()) for text in given),
     )
+
+
+def tokens_of(size: int) -> int:
+    """Estimate for so many bytes. docs/plan.md says how far off it is."""
+    return -(-max(size, 0) // BYTES_PER_TOKEN)
+
+
+def token_estimate(text: str) -> int:
+    return tokens_of(len(text.encode()))
+
+
+def _unseen_bytes(parsed: Mapping[str, Json]) -> int:
+    unseen = {name: parsed[name] for name in UNSEEN_MEMBERS if name in parsed}
+    return len(json.dumps(unseen, separators=(",", ":"))) if unseen else 0
 
 
 def input_schema(parsed: Mapping[str, Json]) -> Json:

@@ -54,6 +54,25 @@ class Limits:
     filter_values: int = 100
     filter_value_length: int = 400
 
+    # Settings of a catalog
+    synonym_groups: int = 500
+    synonyms_per_group: int = 20
+    synonym_length: int = 100
+    patterns_per_setting: int = 100
+    """Globs of pinned, and of banned entries."""
+    field_weight: int = 10
+
+    # Usage
+    usage_reports: int = 100
+    """Of one request."""
+    usage_entries: int = 1_000
+    """Entries of a catalog that are counted; of more, those that are used most."""
+
+    # Plans
+    plan_bytes: int = 48 * MIB
+    """Of a payload: below what the clients take."""
+    purpose_length: int = 4_000
+
     # Vectors of slow embedders
     query_embedding_seconds: float = 0.5
     """What a search waits for the vector of its query; then it goes by words alone."""

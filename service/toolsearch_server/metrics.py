@@ -92,6 +92,12 @@ class Metrics:
             "toolsearch_mcp_listings", "Listings of MCP servers, by outcome.", ["outcome"], registry=registry
         )
 
+        self._plans = Counter("toolsearch_plans", "Plans, by the search tool in them.", ["search_tool"], registry=registry)
+        self._planned = Counter("toolsearch_planned_tools", "Tools in plans.", ["decision"], registry=registry)
+        self._reports = Counter(
+            "toolsearch_usage_reports", "Reported uses, by outcome.", ["outcome", "found_by"], registry=registry
+        )
+
         # From 0: the first of them is an increase, too.
         for cause in ("idle", "memory"):
             self._evictions.labels(cause)
@@ -125,6 +131,15 @@ class Metrics:
         self._results.labels(strategy).observe(results)
         if not results:
             self._empty.labels(strategy).inc()
+
+    def planned(self, *, eager: int, deferred: int, search_tool: str) -> None:
+        """`search_tool`: none, own or provider."""
+        self._plans.labels(search_tool).inc()
+        self._planned.labels("eager").inc(eager)
+        self._planned.labels("deferred").inc(deferred)
+
+    def usage_reported(self, outcome: str, *, by_search: bool) -> None:
+        self._reports.labels(outcome, "search" if by_search else "other").inc()
 
     def loaded(self, seconds: float) -> None:
         self._loads.observe(seconds)

@@ -9,7 +9,7 @@ there are, not on the order in which they came.
 import hashlib
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from toolsearch_server.entry import EntryKey
@@ -50,6 +50,15 @@ def plain_alias(name: str) -> str:
     alias = _NOT_ALIAS.sub("_", ascii_name)
     lossy = not name.isascii() or len(name) > ALIAS_LENGTH
     return alias[: ALIAS_LENGTH - HASH_LENGTH] + "~" if lossy else alias
+
+
+def safe_name(text: str, taken: Collection[str]) -> str:
+    """A text in the characters of aliases, and none of `taken`: with a hash where it takes one."""
+    plain = plain_alias(text)
+    if not plain.endswith("~") and plain not in taken:
+        return plain
+    hashed = hashlib.blake2b(text.encode(), digest_size=HASH_DIGITS // 2).hexdigest()
+    return f"{plain.rstrip('~')[: ALIAS_LENGTH - HASH_LENGTH]}{LOSSY}{hashed}"
 
 
 @dataclass(frozen=True, slots=True)

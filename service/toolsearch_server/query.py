@@ -1,8 +1,8 @@
 """The values of a search: what is asked, what it is asked of, and what may become a match."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -11,12 +11,14 @@ from toolsearch_server.document import Document
 from toolsearch_server.names import Budget, NameIndex
 from toolsearch_server.relevance import Judgement
 from toolsearch_server.selection import NO_FILTER, Filter, Selection
+from toolsearch_server.settings import NO_SETTINGS, Settings, Thesaurus
 from toolsearch_server.vectors import VectorIndex
 
 if TYPE_CHECKING:
     from toolsearch_server.embedders import Vector
 
 UNBOUNDED = Budget(math.inf)
+NO_THESAURUS = Thesaurus()
 
 
 class Strategy(IntEnum):
@@ -47,7 +49,7 @@ class Query:
     fields: frozenset[SearchField] = frozenset({SearchField.NAME})
     case_sensitive: bool = False
     min_relevance: float = 0.0
-    field: str = "queries[0]"
+    place: str = "queries[0]"
     """Where the text stands in the request, for errors; set when phrasings are ranked one by one."""
     vectors: tuple["Vector", ...] = ()
     """Of the texts, where the embedder is a slow one."""
@@ -55,6 +57,8 @@ class Query:
     """Why the vectors are not there."""
     budget: Budget = UNBOUNDED
     """Set when the search begins."""
+    usage: Mapping[int, float] = field(default_factory=dict)
+    """How much entries are used, 0 to 1 by slot, where enough is known of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,8 @@ class Indexes:
     names: NameIndex
     vectors: VectorIndex | None
     documents: Sequence[Document | None]
+    settings: Settings = NO_SETTINGS
+    thesaurus: Thesaurus = NO_THESAURUS
 
     def document(self, slot: int) -> Document:
         document = self.documents[slot]
@@ -92,6 +98,8 @@ class Candidate:
     score: float
     judge: Callable[[], Judgement]
     parts: Callable[[], list[Part]]
+    named: bool = False
+    """Its name was given exactly."""
 
 
 @dataclass(slots=True)

@@ -10,11 +10,15 @@ from toolsearch_server.limits import Limits
 from toolsearch_server.names import NEAR_CUTOFF, NEAR_NAMES, Budget
 from toolsearch_server.query import Candidate, Found, Indexes, Part, Query, Strategy, both, one_part
 from toolsearch_server.relevance import Judgement, MatchedBy
-from toolsearch_server.selection import EVERYTHING, Selection
+from toolsearch_server.selection import EVERYTHING, PINNED, Selection
 from toolsearch_server.strategies import STRATEGIES
 
 FUSION_DEPTH = 50
 """How many matches of each phrasing are looked at when several are fused."""
+
+PIN_DEPTH = 50
+PIN_SHARE = 0.5
+"""A pinned entry comes first if it is among so many best matches, with this share of the best score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,8 @@ def search(indexes: Indexes, query: Query, *, selection: Selection = EVERYTHING,
     depth = query.limit if len(query.texts) == 1 else max(query.limit, FUSION_DEPTH)
     if query.min_relevance:
         depth = max(depth, limits.search_limit)  # what is relevant enough is not always what comes first
+    if indexes.settings.pinned:
+        depth = max(depth, PIN_DEPTH)
     found = [
         STRATEGIES[query.strategy](
             indexes,
@@ -50,7 +56,7 @@ def search(indexes: Indexes, query: Query, *, selection: Selection = EVERYTHING,
                 texts=(phrasing,),
                 vectors=query.vectors[index : index + 1],
                 limit=depth,
-                field=f"queries[{index}]",
+                place=f"queries[{index}]",
             ),
             selection,
             limits,
@@ -58,6 +64,8 @@ def search(indexes: Indexes, query: Query, *, selection: Selection = EVERYTHING,
         for index, phrasing in enumerate(query.texts)
     ]
     candidates = found[0].candidates if len(found) == 1 else _fused(found)
+    if indexes.settings.pinned:
+        _pin(indexes, candidates)
     candidates.sort(key=lambda candidate: (-candidate.score, indexes.document(candidate.slot).entry.name))
     matches = (_judged(candidate) for candidate in candidates[: depth if query.min_relevance else query.limit])
     return Ranking(
@@ -67,6 +75,17 @@ def search(indexes: Indexes, query: Query, *, selection: Selection = EVERYTHING,
         notes=tuple(dict.fromkeys(note for each in found for note in each.notes)),
         near_names=() if candidates else near_names(indexes, query.texts, selection),
     )
+
+
+def _pin(indexes: Indexes, candidates: Sequence[Candidate]) -> None:
+    """Pinned entries that match well come before all others but those that were named."""
+    best = max((candidate.score for candidate in candidates if not candidate.named), default=0.0)
+    for candidate in candidates:
+        pinned = PINNED in indexes.document(candidate.slot).facets
+        if pinned and not candidate.named and candidate.score >= PIN_SHARE * best > 0:
+            on_top = best - candidate.score + candidate.score / (2 * best)  # at most half of what a name is worth
+            candidate.parts = partial(both, candidate.parts, partial(one_part, "pinned", on_top, "by the catalog's settings"))
+            candidate.score += on_top
 
 
 def near_names(indexes: Indexes, texts: Iterable[str], selection: Selection = EVERYTHING) -> tuple[str, ...]:

@@ -47,10 +47,12 @@ NAMED_EXACTLY = Judgement(1.0, "is the name asked for", (MatchedBy.NAME,))
 
 @dataclass(frozen=True, slots=True)
 class AskedWord:
-    """A word of the query as it was typed, and what it is worth: rare words more, guessed ones nothing."""
+    """A word of the query as it was typed, and what it is worth: rare words more, guessed ones nothing. An entry that has one
+    of its synonyms, stems with their words, has the word."""
 
     word: str
     weight: float
+    synonyms: tuple[tuple[str, str], ...] = ()
 
 
 AskedWords = Mapping[str, AskedWord]
@@ -82,6 +84,13 @@ def coverage(document: Document, asked: AskedWords) -> Coverage:
             found[place].append(each.word)
             words += each.weight
             guessed |= each.weight == 0.0
+            continue
+        synonym = next(
+            ((word, place) for other, word in each.synonyms for place, stems in places if f" {other} " in stems), None
+        )
+        if synonym is not None:
+            found[synonym[1]].append(f"{each.word} (as {synonym[0]})")
+            words += each.weight
             continue
         cousin = next(
             ((word, place) for other, word in related(stem) for place, stems in places[:2] if f" {other} " in stems), None

@@ -10,7 +10,10 @@ from fnmatch import fnmatchcase
 
 from toolsearch_server.entry import Annotations, Entry, Kind
 from toolsearch_server.naming import canonical_part
+from toolsearch_server.settings import NO_SETTINGS, Settings
 
+BANNED, PINNED = "banned", "pinned"
+"""Facets by the settings of the catalog."""
 HINTS = tuple(hint.name for hint in fields(Annotations))
 
 
@@ -35,20 +38,28 @@ NO_FILTER = Filter()
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """`all_of`: an entry needs at least one facet of each set. `excluded`: slots of entries to leave out."""
+    """`all_of`: an entry needs at least one facet of each set. `excluded`: slots of entries to leave out. `unbanned`: leave
+    out what the settings ban."""
 
     all_of: tuple[frozenset[str], ...] = ()
     excluded: frozenset[int] = frozenset()
+    unbanned: bool = False
 
     def admits(self, slot: int, facets: frozenset[str]) -> bool:
+        if self.unbanned and BANNED in facets:
+            return False
         return slot not in self.excluded and not any(wanted.isdisjoint(facets) for wanted in self.all_of)
 
 
 EVERYTHING = Selection()
 
 
-def facets(entry: Entry) -> frozenset[str]:
+def facets(entry: Entry, settings: Settings = NO_SETTINGS) -> frozenset[str]:
     found = [f"server={entry.server}", f"kind={entry.kind.name}"]
+    if settings.is_banned(entry.name):
+        found.append(BANNED)
+    if settings.is_pinned(entry.name):
+        found.append(PINNED)
     found += [f"namespace={namespace}" for namespace in ancestors(entry.namespace)]
     found += [f"tag={tag}" for tag in entry.tags]
     found += [f"capability={capability}" for capability in entry.capabilities]

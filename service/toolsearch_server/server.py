@@ -134,6 +134,7 @@ class Server:
             if catalogs.embeddings is not None:
                 catalogs.embeddings.begin()
             self._background(catalogs.run_evictions)
+            self._background(catalogs.usage.run)
             if isinstance(store, RedisStore):
                 self._background(Follower(store, catalogs, poll_seconds=self._config.poll_seconds, metrics=metrics).run)
             await self._open_port(catalogs, identity)

@@ -1,6 +1,7 @@
 """The strategies: each finds candidates for one phrasing in the indexes of one catalog. Pure functions."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 
@@ -38,6 +39,13 @@ NOTHING_EMBEDDED = "no entry of this catalog has been embedded yet"
 GUESS_WEIGHT = 0.8
 """What a corrected word counts, times its similarity."""
 
+SYNONYM_WEIGHT = 0.9
+"""What a synonym counts that the catalog's settings give."""
+
+USAGE_WEIGHT = 0.05
+"""What the entry that is used most gains, as a share of the best score. Little: it decides between matches that are about as
+good."""
+
 
 def _auto(indexes: Indexes, query: Query, selection: Selection, limits: Limits) -> Found:
     phrasing = query.texts[0]
@@ -66,6 +74,7 @@ def _put_first(named: Sequence[int], found: Found) -> None:
             candidate = Candidate(slot, 0.0, lambda: NAMED_EXACTLY, list)
             found.candidates.append(candidate)
         candidate.judge = lambda: NAMED_EXACTLY
+        candidate.named = True
         candidate.score += on_top
         candidate.parts = partial(both, candidate.parts, partial(one_part, "exact name", on_top, "above every other match"))
     found.total = max(found.total, len(found.candidates))
@@ -95,15 +104,12 @@ def _by_words(indexes: Indexes, query: Query, selection: Selection, words: Seque
     hits = indexes.bm25.search(analysed, limit=query.limit, selection=selection)
     asked = _asked_words(indexes, words)
     size = indexes.bm25.size
-    candidates = [
-        Candidate(
-            hit.slot,
-            hit.score,
-            partial(judge_words, indexes.document(hit.slot), asked, hit.score / hits.hits[0].score, entries=size),
-            partial(one_part, "words", hit.score, "BM25 of words, stems, concepts, name and trigrams"),
-        )
-        for hit in hits.hits
-    ]
+    best = hits.hits[0].score if hits.hits else 0.0
+    candidates = []
+    for hit in hits.hits:
+        judge = partial(judge_words, indexes.document(hit.slot), asked, hit.score / best, entries=size)
+        parts = partial(one_part, "words", hit.score, "BM25 of words, stems, concepts, name and trigrams")
+        candidates.append(_with_usage(query, Candidate(hit.slot, hit.score, judge, parts), best))
     return Found(candidates, hits.total, Strategy.BM25, by_words=hits.total, asked=analysed)
 
 
@@ -128,6 +134,9 @@ def _by_words_and_meaning(indexes: Indexes, query: Query, selection: Selection, 
     shares = {hit.slot: hit.score / hits.hits[0].score for hit in hits.hits}
     only_near = [slot for slot in _nearest(indexes, selection, near, depth) if slot not in shares]
     scores = near.added_to(shares | dict.fromkeys(only_near, 0.0), indexes.vectors.scale.weight)
+    best = max(scores.values(), default=0.0)
+    gains = {slot: _usage_gain(query, slot, best) for slot in scores} if query.usage else {}
+    scores.update((slot, scores[slot] + gain) for slot, gain in gains.items())
     pool = sorted(scores.items(), key=lambda item: -item[1])[: query.limit + VARIETY_POOL]
     pool.sort(key=lambda item: (-item[1], indexes.document(item[0]).entry.name))
     asked = _asked_words(indexes, words)
@@ -137,11 +146,11 @@ def _by_words_and_meaning(indexes: Indexes, query: Query, selection: Selection, 
         document, share = indexes.document(slot), shares.get(slot, 0.0)
         if slot in indexes.vectors.missing:
             judge = partial(judge_words, document, asked, share, entries=size)
-            parts = partial(_hybrid_parts, share, scores[slot], loss, None)
+            parts = partial(_hybrid_parts, share, scores[slot], loss, gains.get(slot, 0.0), None)
         else:
             cosine, unusual = float(near.cosines[slot]), float(near.standard_scores[slot])
             judge = partial(judge_both, document, asked, share, cosine, unusual, entries=size)
-            parts = partial(_hybrid_parts, share, scores[slot], loss, cosine)
+            parts = partial(_hybrid_parts, share, scores[slot], loss, gains.get(slot, 0.0), cosine)
         candidates.append(Candidate(slot, scores[slot] - loss, judge, parts))
     total = max(hits.total, len(scores))  # whether the nearest have words, too, is only known of the best
     notes = _notes(indexes.vectors)
@@ -165,9 +174,28 @@ def _notes(index: VectorIndex) -> tuple[str, ...]:
     return (f"the meaning of {missing} of {index.entries} entries is not known yet",) if missing else ()
 
 
-def _hybrid_parts(share: float, score: float, loss: float, cosine: float | None) -> list[Part]:
+def _usage_gain(query: Query, slot: int, best: float) -> float:
+    """What an entry gains by being used much."""
+    return USAGE_WEIGHT * max(best, 0.0) * query.usage.get(slot, 0.0)
+
+
+def _with_usage(query: Query, candidate: Candidate, best: float) -> Candidate:
+    gain = _usage_gain(query, candidate.slot, best)
+    if gain:
+        candidate.score += gain
+        candidate.parts = partial(both, candidate.parts, partial(_usage_part, gain))
+    return candidate
+
+
+def _usage_part(gain: float) -> list[Part]:
+    return one_part("usage", gain, "it is used much")
+
+
+def _hybrid_parts(share: float, score: float, loss: float, gain: float, cosine: float | None) -> list[Part]:
     known = "not known yet" if cosine is None else f"cosine {cosine:.3f}, as unusual as that is in this catalog"
-    parts = [Part("words", share, "share of the best score by words"), Part("meaning", score - share, known)]
+    parts = [Part("words", share, "share of the best score by words"), Part("meaning", score - share - gain, known)]
+    if gain:
+        parts += _usage_part(gain)
     return [*parts, Part("variety", -loss, "it is much like a better match")] if loss else parts
 
 
@@ -193,7 +221,8 @@ def _semantic(indexes: Indexes, query: Query, selection: Selection, _: Limits) -
     for slot in nearest[: query.limit + TIE_MARGIN]:
         cosine = round_score(float(near.cosines[slot]))
         judge = partial(judge_meaning, cosine, float(near.standard_scores[slot]), entries=indexes.bm25.size)
-        candidates.append(Candidate(slot, cosine, judge, partial(one_part, "meaning", cosine, "cosine of the embeddings")))
+        parts = partial(one_part, "meaning", cosine, "cosine of the embeddings")
+        candidates.append(_with_usage(query, Candidate(slot, cosine, judge, parts), 1.0))
     return Found(candidates, len(nearest), Strategy.SEMANTIC, slots=frozenset(nearest), notes=_notes(indexes.vectors))
 
 
@@ -208,7 +237,7 @@ def _nearest(indexes: Indexes, selection: Selection, near: Similarities, count: 
 
 
 def _regex(indexes: Indexes, query: Query, selection: Selection, limits: Limits) -> Found:
-    pattern = Pattern(query.texts[0], case_sensitive=query.case_sensitive, limits=limits, field=query.field)
+    pattern = Pattern(query.texts[0], case_sensitive=query.case_sensitive, limits=limits, field=query.place)
     ranked: dict[int, tuple[float, str]] = {}
     if SearchField.NAME in query.fields:
         for slot, fit in indexes.names.matching(pattern, query.budget):
@@ -292,15 +321,19 @@ def query_words(indexes: Indexes, phrasing: str, limits: Limits, *, correct: boo
         known = (word for word in words if indexes.bm25.knows(word))
         rarest = sorted(known, key=lambda word: -indexes.bm25.inverse_frequency(word.stem))
         return rarest[: limits.query_terms]
+    added = indexes.thesaurus.added_to([word.stem for word in words])
+    synonyms = [QueryWord(each.word, each.stem, SYNONYM_WEIGHT, each.stems) for each in added]
     if not correct:
-        return words
-    unknown = islice((word for word in words if not indexes.bm25.knows(word)), limits.corrected_words)
+        return words + synonyms
+    understood = {stem for each in added for stem in each.stems}
+    puzzling = (word for word in words if word.stem not in understood and not indexes.bm25.knows(word))
+    unknown = islice(puzzling, limits.corrected_words)
     guesses = (
         QueryWord(guess, text.stems([guess])[0], GUESS_WEIGHT * similarity)
         for word in unknown
         for guess, similarity in indexes.names.corrections(word.word)
     )
-    return words + list(guesses)
+    return [*words, *synonyms, *guesses]
 
 
 def _asked_words(indexes: Indexes, words: Sequence[QueryWord]) -> AskedWords:
@@ -310,5 +343,8 @@ def _asked_words(indexes: Indexes, words: Sequence[QueryWord]) -> AskedWords:
     average = sum(known) / len(known) if known else 1.0
     asked = {word.stem: AskedWord(word.word, rarity[word.stem] or average) for word in words if word.stem in rarity}
     for word in words:
-        asked.setdefault(word.stem, AskedWord(f"{word.word}?", 0.0))
+        for stem in word.stands_for:
+            asked[stem] = replace(asked[stem], synonyms=(*asked[stem].synonyms, (word.stem, word.word)))
+        if not word.stands_for:
+            asked.setdefault(word.stem, AskedWord(f"{word.word}?", 0.0))
     return asked

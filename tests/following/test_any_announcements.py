@@ -12,6 +12,7 @@ from support import CATALOG, draft, names_found, tool
 from toolsearch_server.catalog import View
 from toolsearch_server.catalogs import Catalogs
 from toolsearch_server.changes import Change, Entries, Version, plan_sync
+from toolsearch_server.entry import EntryKey
 from toolsearch_server.errors import CatalogNotFound
 from toolsearch_server.follower import Follower
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
@@ -84,6 +85,12 @@ class SharedMemory:
 
     async def delete(self, key: CatalogKey, expected: Version) -> None:
         await self.store.delete(key, expected)
+
+    async def add_usage(self, key: CatalogKey, uses: Mapping[EntryKey, float]) -> None:
+        await self.store.add_usage(key, uses)
+
+    async def usage(self, key: CatalogKey) -> dict[EntryKey, float]:
+        return await self.store.usage(key)
 
     async def vectors(self, model: str, digests: Sequence[bytes]) -> list[bytes | None]:
         return await self.store.vectors(model, digests)

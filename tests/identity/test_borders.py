@@ -13,7 +13,7 @@ import pytest
 
 from identity.guarded import Guarded
 from support import tool, wait_for
-from toolsearch import Client, Forbidden, NotFound, ToolSearchError, Unauthenticated
+from toolsearch import CatalogSettings, Client, Forbidden, NotFound, ToolSearchError, Unauthenticated, UsageReport
 from toolsearch.v1 import catalog_service_pb2 as catalog_pb
 from toolsearch.v1 import search_service_pb2 as search_pb
 from toolsearch_server.auth import Role
@@ -26,6 +26,9 @@ READS: dict[str, Callable[[Client], Any]] = {
     "ListTools": lambda client: list(client.list_tools()),
     "ListNamespaces": lambda client: list(client.list_namespaces()),
     "GetTools": lambda client: client.get_tools([f"s.{SECRET}"]),
+    "PlanTools": lambda client: client.plan_tools("anthropic", "claude-sonnet-5"),
+    "ReportUsage": lambda client: client.report_usage([UsageReport(f"s.{SECRET}")]),
+    "GetSettings": lambda client: client.get_settings(),
     "WatchCatalog": lambda client: next(iter(client.watch())),
     "GetCatalog": lambda client: client.get_catalog(),
     "ListCatalogs": lambda client: list(client.list_catalogs()),
@@ -34,6 +37,7 @@ WRITES: dict[str, Callable[[Client], Any]] = {
     "ApplyChanges": lambda client: client.apply_changes([tool("new")]),
     "SyncServer": lambda client: client.sync_server("s", [tool("new", "thing")]),
     "DeleteServer": lambda client: client.delete_server("s"),
+    "UpdateSettings": lambda client: client.update_settings(CatalogSettings(banned=["s.*"])),
     "DeleteCatalog": lambda client: client.delete_catalog(),
 }
 ADMINISTRATION: dict[str, Callable[[Client], Any]] = {"ListTenants": lambda client: list(client.list_tenants())}

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from support import ServerProcess, running_server, tool
 from toolsearch import Client, NotFound, rpcstatus
 from toolsearch.v1 import catalog_service_pb2 as catalog_pb
-from toolsearch.v1 import entry_pb2, search_service_pb2
+from toolsearch.v1 import entry_pb2, plan_pb2, search_service_pb2, settings_pb2
 from toolsearch.v1.error_reason_pb2 import ErrorReason
 from toolsearch_server.auth import Role
 from toolsearch_server.auth.keys import dump_keys, new_key
@@ -308,15 +308,19 @@ def values(field: FieldDescriptor) -> st.SearchStrategy[Any]:
     return BY_NAME.get(field.name, BY_TYPE.get(field.cpp_type, SHORT_TEXTS))
 
 
+def _field(field: FieldDescriptor) -> st.SearchStrategy[Any]:
+    if field.message_type is not None and field.message_type.GetOptions().map_entry:
+        members = field.message_type.fields_by_name
+        return st.dictionaries(values(members["key"]), values(members["value"]), max_size=3)
+    if field.is_repeated:
+        return st.lists(values(field), min_size=field.name in ALWAYS_SET, max_size=3)
+    return values(field)
+
+
 def messages(descriptor: Descriptor) -> st.SearchStrategy[Message]:
     """Messages of a type, with any of its fields set to anything that can be sent."""
     message_class = message_factory.GetMessageClass(descriptor)
-    fields = {
-        field.name: st.lists(values(field), min_size=field.name in ALWAYS_SET, max_size=3)
-        if field.is_repeated
-        else values(field)
-        for field in descriptor.fields
-    }
+    fields = {field.name: _field(field) for field in descriptor.fields}
     required = {name: chosen for name, chosen in fields.items() if name in ALWAYS_SET}
     optional = {name: chosen for name, chosen in fields.items() if name not in ALWAYS_SET}
     return st.fixed_dictionaries(required, optional=optional).map(lambda chosen: message_class(**chosen))
@@ -335,6 +339,31 @@ def _valid_requests() -> dict[str, Message]:
         "ListTools": search_service_pb2.ListToolsRequest(filter=wanted, page_size=1, **reading),
         "ListNamespaces": search_service_pb2.ListNamespacesRequest(parent="own", page_size=1, **reading),
         "GetTools": search_service_pb2.GetToolsRequest(names=["own.create_issue", "own.creat_issue"], **reading),
+        "PlanTools": plan_pb2.PlanToolsRequest(
+            provider="openai",
+            model="gpt-5.4",
+            config=plan_pb2.ToolSearchConfig(
+                min_tokens=0,
+                eager_tools={"own": plan_pb2.Globs(globs=["c*"])},
+                models=[plan_pb2.ModelSupport(model="*", context_window=9)],
+            ),
+            purpose="pay an invoice",
+            **reading,
+        ),
+        "ReportUsage": search_service_pb2.ReportUsageRequest(
+            catalog="default",
+            reports=[search_service_pb2.UsageReport(name="own.create_issue", outcome="USAGE_OUTCOME_FAILED", search_id="x")],
+        ),
+        "GetSettings": catalog_pb.GetSettingsRequest(**reading),
+        "UpdateSettings": catalog_pb.UpdateSettingsRequest(
+            catalog="default",
+            settings=settings_pb2.CatalogSettings(
+                weights=settings_pb2.FieldWeights(name=2),
+                synonyms=[settings_pb2.Synonyms(words=["issue", "bug report"])],
+                pinned=["own.*"],
+                banned=["own.x*"],
+            ),
+        ),
         "WatchCatalog": search_service_pb2.WatchCatalogRequest(catalog="default", from_revision=1, epoch="e"),
         "ApplyChanges": catalog_pb.ApplyChangesRequest(catalog="default", upserts=[entry], deletes=["own.x"]),
         "SyncServer": catalog_pb.SyncServerRequest(catalog="default", server="own", entries=[entry]),

@@ -10,8 +10,20 @@ from hypothesis import strategies as st
 
 from redis_process import redis_store
 from support import draft, tool
-from toolsearch_server.changes import NO_ENTRIES, NO_VERSION, Change, Entries, Size, Version, plan_apply, plan_sync
+from toolsearch_server.changes import (
+    NO_ENTRIES,
+    NO_VERSION,
+    Change,
+    Entries,
+    Size,
+    Version,
+    plan_apply,
+    plan_settings,
+    plan_sync,
+)
+from toolsearch_server.entry import EntryKey, Kind
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
+from toolsearch_server.settings import NO_SETTINGS, Settings
 from toolsearch_server.store import CatalogKey, Conflict, Followed, Store
 from toolsearch_server.store.catch_up import catch_up
 from toolsearch_server.store.redis import RedisStore
@@ -19,6 +31,7 @@ from toolsearch_server.store.sqlite import SqliteStore
 
 KEY = CatalogKey("tenant", "catalog")
 LIMITS = Limits(log_changes=5)
+USED, UNUSUAL = EntryKey("s", Kind.TOOL, "a"), EntryKey("", Kind.SKILL, "ä\n{}")
 
 
 Opener = Callable[[Limits], Awaitable[Store]]
@@ -278,3 +291,62 @@ async def test_vectors_are_nothing_to_catalogs(store: Store) -> None:
     assert [record.name for record in await store.records("tenant")] == ["catalog"]
     await store.delete(KEY, version)
     assert await store.vectors("tenant", [b"catalog"]) == [b"v"]
+
+
+async def test_settings_are_kept_with_the_entries(store: Store) -> None:
+    chosen = Settings(synonyms=(("k8s", "kubernetes"),), banned=("s.*",), name_weight=0)
+    await commit_next(store, "a")
+    entries = await store.snapshot(KEY)
+    assert entries is not None
+    version = await store.commit(KEY, entries.version, plan_settings(entries, chosen).change)
+    await commit_next(store, "b")
+    kept = await store.snapshot(KEY)
+    assert kept is not None
+    assert kept.settings == chosen
+    assert len(kept.by_key) == 2
+    logged = await store.changes_since(KEY, entries.version)
+    assert logged is not None
+    assert [(each, change.settings) for each, change in logged] == [(version, chosen), (kept.version, None)]
+
+
+async def test_settings_taken_back_are_gone(store: Store) -> None:
+    for chosen in (Settings(banned=("x",)), NO_SETTINGS):
+        entries = await store.snapshot(KEY) or NO_ENTRIES
+        await store.commit(KEY, entries.version, plan_settings(entries, chosen).change)
+    kept = await store.snapshot(KEY)
+    assert kept is not None
+    assert kept.settings == NO_SETTINGS
+
+
+async def test_a_deleted_catalog_leaves_neither_settings_nor_usage(store: Store) -> None:
+    version = await store.commit(KEY, NO_VERSION, plan_settings(NO_ENTRIES, Settings(banned=("x",))).change)
+    await store.add_usage(KEY, {USED: 1.0})
+    await store.delete(KEY, version)
+    await commit_next(store, "a")
+    again = await store.snapshot(KEY)
+    assert again is not None
+    assert again.settings == NO_SETTINGS
+    assert await store.usage(KEY) == {}
+
+
+async def test_usage_adds_up_by_catalog(store: Store) -> None:
+    other = CatalogKey("tenant", "other")
+    await commit_next(store, "a")
+    await commit_next(store, "a", key=other)
+    await store.add_usage(KEY, {USED: 1.5})
+    await store.add_usage(KEY, {USED: 2.0, UNUSUAL: 1e9})
+    await store.add_usage(other, {USED: 7.0})
+    assert await store.usage(KEY) == {USED: 3.5, UNUSUAL: 1e9}
+    assert await store.usage(other) == {USED: 7.0}
+
+
+async def test_only_the_most_used_are_counted(open_store: Opener) -> None:
+    store = await open_store(Limits(usage_entries=2))
+    await commit_next(store, "a")
+    await store.add_usage(KEY, {EntryKey("s", Kind.TOOL, name): uses for name, uses in (("a", 3.0), ("b", 1.0))})
+    await store.add_usage(KEY, {EntryKey("s", Kind.TOOL, "c"): 2.0})
+    assert {key.local_name for key in await store.usage(KEY)} == {"a", "c"}
+
+
+async def test_usage_of_nothing_is_nothing(store: Store) -> None:
+    assert await store.usage(KEY) == {}

@@ -11,8 +11,18 @@ from typing import Any
 import pytest
 from google.protobuf import json_format, message_factory
 
-from toolsearch import Client, EntryInput, Filter, ToolSearchError, Version, types
-from toolsearch.v1 import catalog_service_pb2, search_service_pb2
+from toolsearch import (
+    CatalogSettings,
+    Client,
+    EntryInput,
+    Filter,
+    ToolSearchConfig,
+    ToolSearchError,
+    UsageReport,
+    Version,
+    types,
+)
+from toolsearch.v1 import catalog_service_pb2, plan_pb2, search_service_pb2
 
 STORIES = {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in sorted(Path(__file__).parent.glob("*.json"))}
 METHODS = {
@@ -58,7 +68,7 @@ def replay(client: Client, step: Mapping[str, Any]) -> None:
 
 def missing(expected: Any, answered: Any, path: str = "") -> Iterator[str]:
     """What was expected and is not so."""
-    if path.endswith(".definition") and isinstance(expected, dict) and isinstance(answered, str):
+    if path.endswith((".definition", ".payload")) and isinstance(expected, dict | list) and isinstance(answered, str):
         answered = json.loads(answered)
     if isinstance(expected, dict) and isinstance(answered, dict):
         for name, value in expected.items():
@@ -93,6 +103,18 @@ def argument(name: str, value: Any) -> Any:
         )
     if name == "filter":
         return Filter(**{snake(member): argument(member, each) for member, each in value.items()})
+    if name == "config":
+        return ToolSearchConfig.from_message(json_format.ParseDict(value, plan_pb2.ToolSearchConfig()), "config")
+    if name == "settings":
+        weights = {f"{place}_weight": weight for place, weight in value.get("weights", {}).items()}
+        synonyms = [group["words"] for group in value.get("synonyms", ())]
+        rest = {snake(member): each for member, each in value.items() if member not in ("weights", "synonyms")}
+        return CatalogSettings(**weights, synonyms=synonyms, **rest)
+    if name == "reports":
+        return [
+            UsageReport(report["name"], report["outcome"].removeprefix("USAGE_OUTCOME_").lower(), report.get("searchId", ""))
+            for report in value
+        ]
     if name in ("entries", "upserts"):
         return [EntryInput(**{snake(member): argument(member, each) for member, each in entry.items()}) for entry in value]
     return value
@@ -120,6 +142,33 @@ def list_catalogs(client: Client, **options: Any) -> Iterator[Any]:
 
 def list_tenants(client: Client, **options: Any) -> Iterator[Any]:
     yield {"tenants": as_json(list(client.list_tenants(**options)))}
+
+
+def plan_tools(client: Client, without_payload: bool = False, **options: Any) -> Iterator[Any]:
+    yield as_json(client.plan_tools(payload=not without_payload, **options))
+
+
+def report_usage(client: Client, reports: list[UsageReport]) -> Iterator[Any]:
+    unknown = client.report_usage(reports)
+    yield {"accepted": len(reports) - len(unknown), "unknown_names": list(unknown)}
+
+
+def get_settings(client: Client) -> Iterator[Any]:
+    settings = client.get_settings()
+    places = ("name", "description", "parameters")
+    yield {
+        "settings": {
+            "weights": {place: weight for place in places if (weight := getattr(settings, f"{place}_weight")) != 1},
+            "synonyms": [{"words": list(words)} for words in settings.synonyms],
+            "pinned": list(settings.pinned),
+            "banned": list(settings.banned),
+            "ignore_usage": settings.ignore_usage,
+        }
+    }
+
+
+def update_settings(client: Client, settings: CatalogSettings, **options: Any) -> Iterator[Any]:
+    yield {"version": as_json(client.update_settings(settings, **options).version)}
 
 
 def watch(client: Client, from_revision: int | None = None) -> Iterator[Any]:
@@ -152,6 +201,10 @@ CALLS: Mapping[str, Callable[..., Iterator[Any]]] = {
     "ListTools": list_tools,
     "ListNamespaces": list_namespaces,
     "GetTools": get_tools,
+    "PlanTools": plan_tools,
+    "ReportUsage": report_usage,
+    "GetSettings": get_settings,
+    "UpdateSettings": update_settings,
     "WatchCatalog": watch,
     "ApplyChanges": apply_changes,
     "SyncServer": sync_server,
@@ -187,8 +240,21 @@ def as_json(value: Any) -> Any:
         case types.Match():
             entry = {name: members.pop(name) for name in ENTRY_FIELDS}
             return {"entry": entry, **members}
+        case types.PlanResult():
+            report = ("tokens_before", "tokens_after", "unmatched_patterns", "warnings", "context_window")
+            counts = {"eager_count": len(value.eager), "deferred_count": len(value.deferred)}
+            who = ("PROVIDER" if value.by_provider else "CLIENT") if value.search_tool else "UNSPECIFIED"
+            return {
+                "tools": members["tools"],
+                "payload": json.dumps(value.payload) if value.payload else "",
+                "report": {name: members[name] for name in report} | counts,
+                "version": members["version"],
+                "search_tool": value.search_tool,
+                "execution": f"SEARCH_EXECUTION_{who}",
+            }
         case types.WatchEvent():
             changed = {"upserted_names": members["upserted"], "deleted_names": members["deleted"]}
+            changed["settings_changed"] = value.settings_changed
             return {"version": members["version"], value.kind.value: changed if value.kind == "changed" else {}}
     return members
 

@@ -624,6 +624,222 @@ func (x *GetCatalogResponse) GetCatalog() *Catalog {
 	return nil
 }
 
+type GetSettingsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Catalog       string                 `protobuf:"bytes,1,opt,name=catalog,proto3" json:"catalog,omitempty"`
+	MinRevision   int64                  `protobuf:"varint,2,opt,name=min_revision,json=minRevision,proto3" json:"min_revision,omitempty"`
+	Epoch         string                 `protobuf:"bytes,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetSettingsRequest) Reset() {
+	*x = GetSettingsRequest{}
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetSettingsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetSettingsRequest) ProtoMessage() {}
+
+func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetSettingsRequest.ProtoReflect.Descriptor instead.
+func (*GetSettingsRequest) Descriptor() ([]byte, []int) {
+	return file_toolsearch_v1_catalog_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *GetSettingsRequest) GetCatalog() string {
+	if x != nil {
+		return x.Catalog
+	}
+	return ""
+}
+
+func (x *GetSettingsRequest) GetMinRevision() int64 {
+	if x != nil {
+		return x.MinRevision
+	}
+	return 0
+}
+
+func (x *GetSettingsRequest) GetEpoch() string {
+	if x != nil {
+		return x.Epoch
+	}
+	return ""
+}
+
+type GetSettingsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Settings      *CatalogSettings       `protobuf:"bytes,1,opt,name=settings,proto3" json:"settings,omitempty"`
+	Version       *Version               `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetSettingsResponse) Reset() {
+	*x = GetSettingsResponse{}
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetSettingsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetSettingsResponse) ProtoMessage() {}
+
+func (x *GetSettingsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetSettingsResponse.ProtoReflect.Descriptor instead.
+func (*GetSettingsResponse) Descriptor() ([]byte, []int) {
+	return file_toolsearch_v1_catalog_service_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *GetSettingsResponse) GetSettings() *CatalogSettings {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
+func (x *GetSettingsResponse) GetVersion() *Version {
+	if x != nil {
+		return x.Version
+	}
+	return nil
+}
+
+type UpdateSettingsRequest struct {
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Catalog          string                 `protobuf:"bytes,1,opt,name=catalog,proto3" json:"catalog,omitempty"`
+	Settings         *CatalogSettings       `protobuf:"bytes,2,opt,name=settings,proto3" json:"settings,omitempty"`
+	ExpectedRevision *int64                 `protobuf:"varint,3,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *UpdateSettingsRequest) Reset() {
+	*x = UpdateSettingsRequest{}
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateSettingsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateSettingsRequest) ProtoMessage() {}
+
+func (x *UpdateSettingsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateSettingsRequest.ProtoReflect.Descriptor instead.
+func (*UpdateSettingsRequest) Descriptor() ([]byte, []int) {
+	return file_toolsearch_v1_catalog_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *UpdateSettingsRequest) GetCatalog() string {
+	if x != nil {
+		return x.Catalog
+	}
+	return ""
+}
+
+func (x *UpdateSettingsRequest) GetSettings() *CatalogSettings {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
+func (x *UpdateSettingsRequest) GetExpectedRevision() int64 {
+	if x != nil && x.ExpectedRevision != nil {
+		return *x.ExpectedRevision
+	}
+	return 0
+}
+
+type UpdateSettingsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       *Version               `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateSettingsResponse) Reset() {
+	*x = UpdateSettingsResponse{}
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateSettingsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateSettingsResponse) ProtoMessage() {}
+
+func (x *UpdateSettingsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateSettingsResponse.ProtoReflect.Descriptor instead.
+func (*UpdateSettingsResponse) Descriptor() ([]byte, []int) {
+	return file_toolsearch_v1_catalog_service_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *UpdateSettingsResponse) GetVersion() *Version {
+	if x != nil {
+		return x.Version
+	}
+	return nil
+}
+
 type ListCatalogsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 0 means 100; more than 1000 is taken as 1000.
@@ -635,7 +851,7 @@ type ListCatalogsRequest struct {
 
 func (x *ListCatalogsRequest) Reset() {
 	*x = ListCatalogsRequest{}
-	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[10]
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -647,7 +863,7 @@ func (x *ListCatalogsRequest) String() string {
 func (*ListCatalogsRequest) ProtoMessage() {}
 
 func (x *ListCatalogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[10]
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -660,7 +876,7 @@ func (x *ListCatalogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCatalogsRequest.ProtoReflect.Descriptor instead.
 func (*ListCatalogsRequest) Descriptor() ([]byte, []int) {
-	return file_toolsearch_v1_catalog_service_proto_rawDescGZIP(), []int{10}
+	return file_toolsearch_v1_catalog_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ListCatalogsRequest) GetPageSize() int32 {
@@ -688,7 +904,7 @@ type ListCatalogsResponse struct {
 
 func (x *ListCatalogsResponse) Reset() {
 	*x = ListCatalogsResponse{}
-	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[11]
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -700,7 +916,7 @@ func (x *ListCatalogsResponse) String() string {
 func (*ListCatalogsResponse) ProtoMessage() {}
 
 func (x *ListCatalogsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[11]
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -713,7 +929,7 @@ func (x *ListCatalogsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCatalogsResponse.ProtoReflect.Descriptor instead.
 func (*ListCatalogsResponse) Descriptor() ([]byte, []int) {
-	return file_toolsearch_v1_catalog_service_proto_rawDescGZIP(), []int{11}
+	return file_toolsearch_v1_catalog_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListCatalogsResponse) GetCatalogs() []*CatalogListing {
@@ -747,7 +963,7 @@ type DeleteCatalogRequest struct {
 
 func (x *DeleteCatalogRequest) Reset() {
 	*x = DeleteCatalogRequest{}
-	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[12]
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -759,7 +975,7 @@ func (x *DeleteCatalogRequest) String() string {
 func (*DeleteCatalogRequest) ProtoMessage() {}
 
 func (x *DeleteCatalogRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[12]
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -772,7 +988,7 @@ func (x *DeleteCatalogRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteCatalogRequest.ProtoReflect.Descriptor instead.
 func (*DeleteCatalogRequest) Descriptor() ([]byte, []int) {
-	return file_toolsearch_v1_catalog_service_proto_rawDescGZIP(), []int{12}
+	return file_toolsearch_v1_catalog_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DeleteCatalogRequest) GetCatalog() string {
@@ -797,7 +1013,7 @@ type DeleteCatalogResponse struct {
 
 func (x *DeleteCatalogResponse) Reset() {
 	*x = DeleteCatalogResponse{}
-	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[13]
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -809,7 +1025,7 @@ func (x *DeleteCatalogResponse) String() string {
 func (*DeleteCatalogResponse) ProtoMessage() {}
 
 func (x *DeleteCatalogResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[13]
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -822,7 +1038,7 @@ func (x *DeleteCatalogResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteCatalogResponse.ProtoReflect.Descriptor instead.
 func (*DeleteCatalogResponse) Descriptor() ([]byte, []int) {
-	return file_toolsearch_v1_catalog_service_proto_rawDescGZIP(), []int{13}
+	return file_toolsearch_v1_catalog_service_proto_rawDescGZIP(), []int{17}
 }
 
 type ListTenantsRequest struct {
@@ -836,7 +1052,7 @@ type ListTenantsRequest struct {
 
 func (x *ListTenantsRequest) Reset() {
 	*x = ListTenantsRequest{}
-	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[14]
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -848,7 +1064,7 @@ func (x *ListTenantsRequest) String() string {
 func (*ListTenantsRequest) ProtoMessage() {}
 
 func (x *ListTenantsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[14]
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -861,7 +1077,7 @@ func (x *ListTenantsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTenantsRequest.ProtoReflect.Descriptor instead.
 func (*ListTenantsRequest) Descriptor() ([]byte, []int) {
-	return file_toolsearch_v1_catalog_service_proto_rawDescGZIP(), []int{14}
+	return file_toolsearch_v1_catalog_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListTenantsRequest) GetPageSize() int32 {
@@ -889,7 +1105,7 @@ type ListTenantsResponse struct {
 
 func (x *ListTenantsResponse) Reset() {
 	*x = ListTenantsResponse{}
-	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[15]
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -901,7 +1117,7 @@ func (x *ListTenantsResponse) String() string {
 func (*ListTenantsResponse) ProtoMessage() {}
 
 func (x *ListTenantsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[15]
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -914,7 +1130,7 @@ func (x *ListTenantsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTenantsResponse.ProtoReflect.Descriptor instead.
 func (*ListTenantsResponse) Descriptor() ([]byte, []int) {
-	return file_toolsearch_v1_catalog_service_proto_rawDescGZIP(), []int{15}
+	return file_toolsearch_v1_catalog_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListTenantsResponse) GetTenants() []*TenantListing {
@@ -951,7 +1167,7 @@ type TenantListing struct {
 
 func (x *TenantListing) Reset() {
 	*x = TenantListing{}
-	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[16]
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -963,7 +1179,7 @@ func (x *TenantListing) String() string {
 func (*TenantListing) ProtoMessage() {}
 
 func (x *TenantListing) ProtoReflect() protoreflect.Message {
-	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[16]
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -976,7 +1192,7 @@ func (x *TenantListing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TenantListing.ProtoReflect.Descriptor instead.
 func (*TenantListing) Descriptor() ([]byte, []int) {
-	return file_toolsearch_v1_catalog_service_proto_rawDescGZIP(), []int{16}
+	return file_toolsearch_v1_catalog_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TenantListing) GetName() string {
@@ -1022,7 +1238,7 @@ type CatalogListing struct {
 
 func (x *CatalogListing) Reset() {
 	*x = CatalogListing{}
-	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[17]
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1034,7 +1250,7 @@ func (x *CatalogListing) String() string {
 func (*CatalogListing) ProtoMessage() {}
 
 func (x *CatalogListing) ProtoReflect() protoreflect.Message {
-	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[17]
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1047,7 +1263,7 @@ func (x *CatalogListing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CatalogListing.ProtoReflect.Descriptor instead.
 func (*CatalogListing) Descriptor() ([]byte, []int) {
-	return file_toolsearch_v1_catalog_service_proto_rawDescGZIP(), []int{17}
+	return file_toolsearch_v1_catalog_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CatalogListing) GetName() string {
@@ -1102,7 +1318,7 @@ type Catalog struct {
 
 func (x *Catalog) Reset() {
 	*x = Catalog{}
-	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[18]
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1114,7 +1330,7 @@ func (x *Catalog) String() string {
 func (*Catalog) ProtoMessage() {}
 
 func (x *Catalog) ProtoReflect() protoreflect.Message {
-	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[18]
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1127,7 +1343,7 @@ func (x *Catalog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Catalog.ProtoReflect.Descriptor instead.
 func (*Catalog) Descriptor() ([]byte, []int) {
-	return file_toolsearch_v1_catalog_service_proto_rawDescGZIP(), []int{18}
+	return file_toolsearch_v1_catalog_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Catalog) GetName() string {
@@ -1190,7 +1406,7 @@ type ServerStats struct {
 
 func (x *ServerStats) Reset() {
 	*x = ServerStats{}
-	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[19]
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1202,7 +1418,7 @@ func (x *ServerStats) String() string {
 func (*ServerStats) ProtoMessage() {}
 
 func (x *ServerStats) ProtoReflect() protoreflect.Message {
-	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[19]
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1215,7 +1431,7 @@ func (x *ServerStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerStats.ProtoReflect.Descriptor instead.
 func (*ServerStats) Descriptor() ([]byte, []int) {
-	return file_toolsearch_v1_catalog_service_proto_rawDescGZIP(), []int{19}
+	return file_toolsearch_v1_catalog_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ServerStats) GetServer() string {
@@ -1249,7 +1465,7 @@ type KindStats struct {
 
 func (x *KindStats) Reset() {
 	*x = KindStats{}
-	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[20]
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1261,7 +1477,7 @@ func (x *KindStats) String() string {
 func (*KindStats) ProtoMessage() {}
 
 func (x *KindStats) ProtoReflect() protoreflect.Message {
-	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[20]
+	mi := &file_toolsearch_v1_catalog_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1274,7 +1490,7 @@ func (x *KindStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KindStats.ProtoReflect.Descriptor instead.
 func (*KindStats) Descriptor() ([]byte, []int) {
-	return file_toolsearch_v1_catalog_service_proto_rawDescGZIP(), []int{20}
+	return file_toolsearch_v1_catalog_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *KindStats) GetKind() EntryKind {
@@ -1295,7 +1511,7 @@ var File_toolsearch_v1_catalog_service_proto protoreflect.FileDescriptor
 
 const file_toolsearch_v1_catalog_service_proto_rawDesc = "" +
 	"\n" +
-	"#toolsearch/v1/catalog_service.proto\x12\rtoolsearch.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19toolsearch/v1/entry.proto\"\xc6\x01\n" +
+	"#toolsearch/v1/catalog_service.proto\x12\rtoolsearch.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19toolsearch/v1/entry.proto\x1a\x1ctoolsearch/v1/settings.proto\"\xc6\x01\n" +
 	"\x13ApplyChangesRequest\x12\x18\n" +
 	"\acatalog\x18\x01 \x01(\tR\acatalog\x123\n" +
 	"\aupserts\x18\x02 \x03(\v2\x19.toolsearch.v1.EntryInputR\aupserts\x12\x18\n" +
@@ -1339,7 +1555,21 @@ const file_toolsearch_v1_catalog_service_proto_rawDesc = "" +
 	"\x11GetCatalogRequest\x12\x18\n" +
 	"\acatalog\x18\x01 \x01(\tR\acatalog\"F\n" +
 	"\x12GetCatalogResponse\x120\n" +
-	"\acatalog\x18\x01 \x01(\v2\x16.toolsearch.v1.CatalogR\acatalog\"Q\n" +
+	"\acatalog\x18\x01 \x01(\v2\x16.toolsearch.v1.CatalogR\acatalog\"g\n" +
+	"\x12GetSettingsRequest\x12\x18\n" +
+	"\acatalog\x18\x01 \x01(\tR\acatalog\x12!\n" +
+	"\fmin_revision\x18\x02 \x01(\x03R\vminRevision\x12\x14\n" +
+	"\x05epoch\x18\x03 \x01(\tR\x05epoch\"\x83\x01\n" +
+	"\x13GetSettingsResponse\x12:\n" +
+	"\bsettings\x18\x01 \x01(\v2\x1e.toolsearch.v1.CatalogSettingsR\bsettings\x120\n" +
+	"\aversion\x18\x02 \x01(\v2\x16.toolsearch.v1.VersionR\aversion\"\xb5\x01\n" +
+	"\x15UpdateSettingsRequest\x12\x18\n" +
+	"\acatalog\x18\x01 \x01(\tR\acatalog\x12:\n" +
+	"\bsettings\x18\x02 \x01(\v2\x1e.toolsearch.v1.CatalogSettingsR\bsettings\x120\n" +
+	"\x11expected_revision\x18\x03 \x01(\x03H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
+	"\x12_expected_revision\"J\n" +
+	"\x16UpdateSettingsResponse\x120\n" +
+	"\aversion\x18\x01 \x01(\v2\x16.toolsearch.v1.VersionR\aversion\"Q\n" +
 	"\x13ListCatalogsRequest\x12\x1b\n" +
 	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
@@ -1395,14 +1625,16 @@ const file_toolsearch_v1_catalog_service_proto_rawDesc = "" +
 	"\tKindStats\x12,\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x18.toolsearch.v1.EntryKindR\x04kind\x12\x1f\n" +
 	"\ventry_count\x18\x02 \x01(\x05R\n" +
-	"entryCount2\xf3\x04\n" +
+	"entryCount2\xa8\x06\n" +
 	"\x0eCatalogService\x12W\n" +
 	"\fApplyChanges\x12\".toolsearch.v1.ApplyChangesRequest\x1a#.toolsearch.v1.ApplyChangesResponse\x12Q\n" +
 	"\n" +
 	"SyncServer\x12 .toolsearch.v1.SyncServerRequest\x1a!.toolsearch.v1.SyncServerResponse\x12W\n" +
 	"\fDeleteServer\x12\".toolsearch.v1.DeleteServerRequest\x1a#.toolsearch.v1.DeleteServerResponse\x12Q\n" +
 	"\n" +
-	"GetCatalog\x12 .toolsearch.v1.GetCatalogRequest\x1a!.toolsearch.v1.GetCatalogResponse\x12W\n" +
+	"GetCatalog\x12 .toolsearch.v1.GetCatalogRequest\x1a!.toolsearch.v1.GetCatalogResponse\x12T\n" +
+	"\vGetSettings\x12!.toolsearch.v1.GetSettingsRequest\x1a\".toolsearch.v1.GetSettingsResponse\x12]\n" +
+	"\x0eUpdateSettings\x12$.toolsearch.v1.UpdateSettingsRequest\x1a%.toolsearch.v1.UpdateSettingsResponse\x12W\n" +
 	"\fListCatalogs\x12\".toolsearch.v1.ListCatalogsRequest\x1a#.toolsearch.v1.ListCatalogsResponse\x12Z\n" +
 	"\rDeleteCatalog\x12#.toolsearch.v1.DeleteCatalogRequest\x1a$.toolsearch.v1.DeleteCatalogResponse\x12T\n" +
 	"\vListTenants\x12!.toolsearch.v1.ListTenantsRequest\x1a\".toolsearch.v1.ListTenantsResponseBGZEgithub.com/toolsearch/toolsearch/clients/go/toolsearchv1;toolsearchv1b\x06proto3"
@@ -1419,73 +1651,86 @@ func file_toolsearch_v1_catalog_service_proto_rawDescGZIP() []byte {
 	return file_toolsearch_v1_catalog_service_proto_rawDescData
 }
 
-var file_toolsearch_v1_catalog_service_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_toolsearch_v1_catalog_service_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_toolsearch_v1_catalog_service_proto_goTypes = []any{
-	(*ApplyChangesRequest)(nil),   // 0: toolsearch.v1.ApplyChangesRequest
-	(*ApplyChangesResponse)(nil),  // 1: toolsearch.v1.ApplyChangesResponse
-	(*SyncServerRequest)(nil),     // 2: toolsearch.v1.SyncServerRequest
-	(*SyncServerResponse)(nil),    // 3: toolsearch.v1.SyncServerResponse
-	(*DeleteServerRequest)(nil),   // 4: toolsearch.v1.DeleteServerRequest
-	(*DeleteServerResponse)(nil),  // 5: toolsearch.v1.DeleteServerResponse
-	(*ChangeSummary)(nil),         // 6: toolsearch.v1.ChangeSummary
-	(*NameNotice)(nil),            // 7: toolsearch.v1.NameNotice
-	(*GetCatalogRequest)(nil),     // 8: toolsearch.v1.GetCatalogRequest
-	(*GetCatalogResponse)(nil),    // 9: toolsearch.v1.GetCatalogResponse
-	(*ListCatalogsRequest)(nil),   // 10: toolsearch.v1.ListCatalogsRequest
-	(*ListCatalogsResponse)(nil),  // 11: toolsearch.v1.ListCatalogsResponse
-	(*DeleteCatalogRequest)(nil),  // 12: toolsearch.v1.DeleteCatalogRequest
-	(*DeleteCatalogResponse)(nil), // 13: toolsearch.v1.DeleteCatalogResponse
-	(*ListTenantsRequest)(nil),    // 14: toolsearch.v1.ListTenantsRequest
-	(*ListTenantsResponse)(nil),   // 15: toolsearch.v1.ListTenantsResponse
-	(*TenantListing)(nil),         // 16: toolsearch.v1.TenantListing
-	(*CatalogListing)(nil),        // 17: toolsearch.v1.CatalogListing
-	(*Catalog)(nil),               // 18: toolsearch.v1.Catalog
-	(*ServerStats)(nil),           // 19: toolsearch.v1.ServerStats
-	(*KindStats)(nil),             // 20: toolsearch.v1.KindStats
-	(*EntryInput)(nil),            // 21: toolsearch.v1.EntryInput
-	(*Version)(nil),               // 22: toolsearch.v1.Version
-	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
-	(EntryKind)(0),                // 24: toolsearch.v1.EntryKind
+	(*ApplyChangesRequest)(nil),    // 0: toolsearch.v1.ApplyChangesRequest
+	(*ApplyChangesResponse)(nil),   // 1: toolsearch.v1.ApplyChangesResponse
+	(*SyncServerRequest)(nil),      // 2: toolsearch.v1.SyncServerRequest
+	(*SyncServerResponse)(nil),     // 3: toolsearch.v1.SyncServerResponse
+	(*DeleteServerRequest)(nil),    // 4: toolsearch.v1.DeleteServerRequest
+	(*DeleteServerResponse)(nil),   // 5: toolsearch.v1.DeleteServerResponse
+	(*ChangeSummary)(nil),          // 6: toolsearch.v1.ChangeSummary
+	(*NameNotice)(nil),             // 7: toolsearch.v1.NameNotice
+	(*GetCatalogRequest)(nil),      // 8: toolsearch.v1.GetCatalogRequest
+	(*GetCatalogResponse)(nil),     // 9: toolsearch.v1.GetCatalogResponse
+	(*GetSettingsRequest)(nil),     // 10: toolsearch.v1.GetSettingsRequest
+	(*GetSettingsResponse)(nil),    // 11: toolsearch.v1.GetSettingsResponse
+	(*UpdateSettingsRequest)(nil),  // 12: toolsearch.v1.UpdateSettingsRequest
+	(*UpdateSettingsResponse)(nil), // 13: toolsearch.v1.UpdateSettingsResponse
+	(*ListCatalogsRequest)(nil),    // 14: toolsearch.v1.ListCatalogsRequest
+	(*ListCatalogsResponse)(nil),   // 15: toolsearch.v1.ListCatalogsResponse
+	(*DeleteCatalogRequest)(nil),   // 16: toolsearch.v1.DeleteCatalogRequest
+	(*DeleteCatalogResponse)(nil),  // 17: toolsearch.v1.DeleteCatalogResponse
+	(*ListTenantsRequest)(nil),     // 18: toolsearch.v1.ListTenantsRequest
+	(*ListTenantsResponse)(nil),    // 19: toolsearch.v1.ListTenantsResponse
+	(*TenantListing)(nil),          // 20: toolsearch.v1.TenantListing
+	(*CatalogListing)(nil),         // 21: toolsearch.v1.CatalogListing
+	(*Catalog)(nil),                // 22: toolsearch.v1.Catalog
+	(*ServerStats)(nil),            // 23: toolsearch.v1.ServerStats
+	(*KindStats)(nil),              // 24: toolsearch.v1.KindStats
+	(*EntryInput)(nil),             // 25: toolsearch.v1.EntryInput
+	(*Version)(nil),                // 26: toolsearch.v1.Version
+	(*CatalogSettings)(nil),        // 27: toolsearch.v1.CatalogSettings
+	(*timestamppb.Timestamp)(nil),  // 28: google.protobuf.Timestamp
+	(EntryKind)(0),                 // 29: toolsearch.v1.EntryKind
 }
 var file_toolsearch_v1_catalog_service_proto_depIdxs = []int32{
-	21, // 0: toolsearch.v1.ApplyChangesRequest.upserts:type_name -> toolsearch.v1.EntryInput
-	22, // 1: toolsearch.v1.ApplyChangesResponse.version:type_name -> toolsearch.v1.Version
+	25, // 0: toolsearch.v1.ApplyChangesRequest.upserts:type_name -> toolsearch.v1.EntryInput
+	26, // 1: toolsearch.v1.ApplyChangesResponse.version:type_name -> toolsearch.v1.Version
 	6,  // 2: toolsearch.v1.ApplyChangesResponse.summary:type_name -> toolsearch.v1.ChangeSummary
-	21, // 3: toolsearch.v1.SyncServerRequest.entries:type_name -> toolsearch.v1.EntryInput
-	22, // 4: toolsearch.v1.SyncServerResponse.version:type_name -> toolsearch.v1.Version
+	25, // 3: toolsearch.v1.SyncServerRequest.entries:type_name -> toolsearch.v1.EntryInput
+	26, // 4: toolsearch.v1.SyncServerResponse.version:type_name -> toolsearch.v1.Version
 	6,  // 5: toolsearch.v1.SyncServerResponse.summary:type_name -> toolsearch.v1.ChangeSummary
-	22, // 6: toolsearch.v1.DeleteServerResponse.version:type_name -> toolsearch.v1.Version
+	26, // 6: toolsearch.v1.DeleteServerResponse.version:type_name -> toolsearch.v1.Version
 	6,  // 7: toolsearch.v1.DeleteServerResponse.summary:type_name -> toolsearch.v1.ChangeSummary
 	7,  // 8: toolsearch.v1.ChangeSummary.notices:type_name -> toolsearch.v1.NameNotice
-	18, // 9: toolsearch.v1.GetCatalogResponse.catalog:type_name -> toolsearch.v1.Catalog
-	17, // 10: toolsearch.v1.ListCatalogsResponse.catalogs:type_name -> toolsearch.v1.CatalogListing
-	16, // 11: toolsearch.v1.ListTenantsResponse.tenants:type_name -> toolsearch.v1.TenantListing
-	22, // 12: toolsearch.v1.CatalogListing.version:type_name -> toolsearch.v1.Version
-	23, // 13: toolsearch.v1.CatalogListing.update_time:type_name -> google.protobuf.Timestamp
-	22, // 14: toolsearch.v1.Catalog.version:type_name -> toolsearch.v1.Version
-	23, // 15: toolsearch.v1.Catalog.update_time:type_name -> google.protobuf.Timestamp
-	19, // 16: toolsearch.v1.Catalog.servers:type_name -> toolsearch.v1.ServerStats
-	20, // 17: toolsearch.v1.Catalog.kinds:type_name -> toolsearch.v1.KindStats
-	24, // 18: toolsearch.v1.KindStats.kind:type_name -> toolsearch.v1.EntryKind
-	0,  // 19: toolsearch.v1.CatalogService.ApplyChanges:input_type -> toolsearch.v1.ApplyChangesRequest
-	2,  // 20: toolsearch.v1.CatalogService.SyncServer:input_type -> toolsearch.v1.SyncServerRequest
-	4,  // 21: toolsearch.v1.CatalogService.DeleteServer:input_type -> toolsearch.v1.DeleteServerRequest
-	8,  // 22: toolsearch.v1.CatalogService.GetCatalog:input_type -> toolsearch.v1.GetCatalogRequest
-	10, // 23: toolsearch.v1.CatalogService.ListCatalogs:input_type -> toolsearch.v1.ListCatalogsRequest
-	12, // 24: toolsearch.v1.CatalogService.DeleteCatalog:input_type -> toolsearch.v1.DeleteCatalogRequest
-	14, // 25: toolsearch.v1.CatalogService.ListTenants:input_type -> toolsearch.v1.ListTenantsRequest
-	1,  // 26: toolsearch.v1.CatalogService.ApplyChanges:output_type -> toolsearch.v1.ApplyChangesResponse
-	3,  // 27: toolsearch.v1.CatalogService.SyncServer:output_type -> toolsearch.v1.SyncServerResponse
-	5,  // 28: toolsearch.v1.CatalogService.DeleteServer:output_type -> toolsearch.v1.DeleteServerResponse
-	9,  // 29: toolsearch.v1.CatalogService.GetCatalog:output_type -> toolsearch.v1.GetCatalogResponse
-	11, // 30: toolsearch.v1.CatalogService.ListCatalogs:output_type -> toolsearch.v1.ListCatalogsResponse
-	13, // 31: toolsearch.v1.CatalogService.DeleteCatalog:output_type -> toolsearch.v1.DeleteCatalogResponse
-	15, // 32: toolsearch.v1.CatalogService.ListTenants:output_type -> toolsearch.v1.ListTenantsResponse
-	26, // [26:33] is the sub-list for method output_type
-	19, // [19:26] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	22, // 9: toolsearch.v1.GetCatalogResponse.catalog:type_name -> toolsearch.v1.Catalog
+	27, // 10: toolsearch.v1.GetSettingsResponse.settings:type_name -> toolsearch.v1.CatalogSettings
+	26, // 11: toolsearch.v1.GetSettingsResponse.version:type_name -> toolsearch.v1.Version
+	27, // 12: toolsearch.v1.UpdateSettingsRequest.settings:type_name -> toolsearch.v1.CatalogSettings
+	26, // 13: toolsearch.v1.UpdateSettingsResponse.version:type_name -> toolsearch.v1.Version
+	21, // 14: toolsearch.v1.ListCatalogsResponse.catalogs:type_name -> toolsearch.v1.CatalogListing
+	20, // 15: toolsearch.v1.ListTenantsResponse.tenants:type_name -> toolsearch.v1.TenantListing
+	26, // 16: toolsearch.v1.CatalogListing.version:type_name -> toolsearch.v1.Version
+	28, // 17: toolsearch.v1.CatalogListing.update_time:type_name -> google.protobuf.Timestamp
+	26, // 18: toolsearch.v1.Catalog.version:type_name -> toolsearch.v1.Version
+	28, // 19: toolsearch.v1.Catalog.update_time:type_name -> google.protobuf.Timestamp
+	23, // 20: toolsearch.v1.Catalog.servers:type_name -> toolsearch.v1.ServerStats
+	24, // 21: toolsearch.v1.Catalog.kinds:type_name -> toolsearch.v1.KindStats
+	29, // 22: toolsearch.v1.KindStats.kind:type_name -> toolsearch.v1.EntryKind
+	0,  // 23: toolsearch.v1.CatalogService.ApplyChanges:input_type -> toolsearch.v1.ApplyChangesRequest
+	2,  // 24: toolsearch.v1.CatalogService.SyncServer:input_type -> toolsearch.v1.SyncServerRequest
+	4,  // 25: toolsearch.v1.CatalogService.DeleteServer:input_type -> toolsearch.v1.DeleteServerRequest
+	8,  // 26: toolsearch.v1.CatalogService.GetCatalog:input_type -> toolsearch.v1.GetCatalogRequest
+	10, // 27: toolsearch.v1.CatalogService.GetSettings:input_type -> toolsearch.v1.GetSettingsRequest
+	12, // 28: toolsearch.v1.CatalogService.UpdateSettings:input_type -> toolsearch.v1.UpdateSettingsRequest
+	14, // 29: toolsearch.v1.CatalogService.ListCatalogs:input_type -> toolsearch.v1.ListCatalogsRequest
+	16, // 30: toolsearch.v1.CatalogService.DeleteCatalog:input_type -> toolsearch.v1.DeleteCatalogRequest
+	18, // 31: toolsearch.v1.CatalogService.ListTenants:input_type -> toolsearch.v1.ListTenantsRequest
+	1,  // 32: toolsearch.v1.CatalogService.ApplyChanges:output_type -> toolsearch.v1.ApplyChangesResponse
+	3,  // 33: toolsearch.v1.CatalogService.SyncServer:output_type -> toolsearch.v1.SyncServerResponse
+	5,  // 34: toolsearch.v1.CatalogService.DeleteServer:output_type -> toolsearch.v1.DeleteServerResponse
+	9,  // 35: toolsearch.v1.CatalogService.GetCatalog:output_type -> toolsearch.v1.GetCatalogResponse
+	11, // 36: toolsearch.v1.CatalogService.GetSettings:output_type -> toolsearch.v1.GetSettingsResponse
+	13, // 37: toolsearch.v1.CatalogService.UpdateSettings:output_type -> toolsearch.v1.UpdateSettingsResponse
+	15, // 38: toolsearch.v1.CatalogService.ListCatalogs:output_type -> toolsearch.v1.ListCatalogsResponse
+	17, // 39: toolsearch.v1.CatalogService.DeleteCatalog:output_type -> toolsearch.v1.DeleteCatalogResponse
+	19, // 40: toolsearch.v1.CatalogService.ListTenants:output_type -> toolsearch.v1.ListTenantsResponse
+	32, // [32:41] is the sub-list for method output_type
+	23, // [23:32] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_toolsearch_v1_catalog_service_proto_init() }
@@ -1494,17 +1739,19 @@ func file_toolsearch_v1_catalog_service_proto_init() {
 		return
 	}
 	file_toolsearch_v1_entry_proto_init()
+	file_toolsearch_v1_settings_proto_init()
 	file_toolsearch_v1_catalog_service_proto_msgTypes[0].OneofWrappers = []any{}
 	file_toolsearch_v1_catalog_service_proto_msgTypes[2].OneofWrappers = []any{}
 	file_toolsearch_v1_catalog_service_proto_msgTypes[4].OneofWrappers = []any{}
 	file_toolsearch_v1_catalog_service_proto_msgTypes[12].OneofWrappers = []any{}
+	file_toolsearch_v1_catalog_service_proto_msgTypes[16].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolsearch_v1_catalog_service_proto_rawDesc), len(file_toolsearch_v1_catalog_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -21,13 +21,15 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	CatalogService_ApplyChanges_FullMethodName  = "/toolsearch.v1.CatalogService/ApplyChanges"
-	CatalogService_SyncServer_FullMethodName    = "/toolsearch.v1.CatalogService/SyncServer"
-	CatalogService_DeleteServer_FullMethodName  = "/toolsearch.v1.CatalogService/DeleteServer"
-	CatalogService_GetCatalog_FullMethodName    = "/toolsearch.v1.CatalogService/GetCatalog"
-	CatalogService_ListCatalogs_FullMethodName  = "/toolsearch.v1.CatalogService/ListCatalogs"
-	CatalogService_DeleteCatalog_FullMethodName = "/toolsearch.v1.CatalogService/DeleteCatalog"
-	CatalogService_ListTenants_FullMethodName   = "/toolsearch.v1.CatalogService/ListTenants"
+	CatalogService_ApplyChanges_FullMethodName   = "/toolsearch.v1.CatalogService/ApplyChanges"
+	CatalogService_SyncServer_FullMethodName     = "/toolsearch.v1.CatalogService/SyncServer"
+	CatalogService_DeleteServer_FullMethodName   = "/toolsearch.v1.CatalogService/DeleteServer"
+	CatalogService_GetCatalog_FullMethodName     = "/toolsearch.v1.CatalogService/GetCatalog"
+	CatalogService_GetSettings_FullMethodName    = "/toolsearch.v1.CatalogService/GetSettings"
+	CatalogService_UpdateSettings_FullMethodName = "/toolsearch.v1.CatalogService/UpdateSettings"
+	CatalogService_ListCatalogs_FullMethodName   = "/toolsearch.v1.CatalogService/ListCatalogs"
+	CatalogService_DeleteCatalog_FullMethodName  = "/toolsearch.v1.CatalogService/DeleteCatalog"
+	CatalogService_ListTenants_FullMethodName    = "/toolsearch.v1.CatalogService/ListTenants"
 )
 
 // CatalogServiceClient is the client API for CatalogService service.
@@ -48,6 +50,10 @@ type CatalogServiceClient interface {
 	DeleteServer(ctx context.Context, in *DeleteServerRequest, opts ...grpc.CallOption) (*DeleteServerResponse, error)
 	// Tells counts, revision and token totals.
 	GetCatalog(ctx context.Context, in *GetCatalogRequest, opts ...grpc.CallOption) (*GetCatalogResponse, error)
+	// Tells how a catalog is searched.
+	GetSettings(ctx context.Context, in *GetSettingsRequest, opts ...grpc.CallOption) (*GetSettingsResponse, error)
+	// Says how a catalog is searched, in the place of all earlier settings. That is a change like any other: it has a revision.
+	UpdateSettings(ctx context.Context, in *UpdateSettingsRequest, opts ...grpc.CallOption) (*UpdateSettingsResponse, error)
 	// Lists the tenant's catalogs by name, a page at a time.
 	ListCatalogs(ctx context.Context, in *ListCatalogsRequest, opts ...grpc.CallOption) (*ListCatalogsResponse, error)
 	// Deletes a catalog with everything in it. If it comes to be again, it has another epoch.
@@ -104,6 +110,26 @@ func (c *catalogServiceClient) GetCatalog(ctx context.Context, in *GetCatalogReq
 	return out, nil
 }
 
+func (c *catalogServiceClient) GetSettings(ctx context.Context, in *GetSettingsRequest, opts ...grpc.CallOption) (*GetSettingsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetSettingsResponse)
+	err := c.cc.Invoke(ctx, CatalogService_GetSettings_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *catalogServiceClient) UpdateSettings(ctx context.Context, in *UpdateSettingsRequest, opts ...grpc.CallOption) (*UpdateSettingsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UpdateSettingsResponse)
+	err := c.cc.Invoke(ctx, CatalogService_UpdateSettings_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *catalogServiceClient) ListCatalogs(ctx context.Context, in *ListCatalogsRequest, opts ...grpc.CallOption) (*ListCatalogsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListCatalogsResponse)
@@ -152,6 +178,10 @@ type CatalogServiceServer interface {
 	DeleteServer(context.Context, *DeleteServerRequest) (*DeleteServerResponse, error)
 	// Tells counts, revision and token totals.
 	GetCatalog(context.Context, *GetCatalogRequest) (*GetCatalogResponse, error)
+	// Tells how a catalog is searched.
+	GetSettings(context.Context, *GetSettingsRequest) (*GetSettingsResponse, error)
+	// Says how a catalog is searched, in the place of all earlier settings. That is a change like any other: it has a revision.
+	UpdateSettings(context.Context, *UpdateSettingsRequest) (*UpdateSettingsResponse, error)
 	// Lists the tenant's catalogs by name, a page at a time.
 	ListCatalogs(context.Context, *ListCatalogsRequest) (*ListCatalogsResponse, error)
 	// Deletes a catalog with everything in it. If it comes to be again, it has another epoch.
@@ -179,6 +209,12 @@ func (UnimplementedCatalogServiceServer) DeleteServer(context.Context, *DeleteSe
 }
 func (UnimplementedCatalogServiceServer) GetCatalog(context.Context, *GetCatalogRequest) (*GetCatalogResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetCatalog not implemented")
+}
+func (UnimplementedCatalogServiceServer) GetSettings(context.Context, *GetSettingsRequest) (*GetSettingsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetSettings not implemented")
+}
+func (UnimplementedCatalogServiceServer) UpdateSettings(context.Context, *UpdateSettingsRequest) (*UpdateSettingsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method UpdateSettings not implemented")
 }
 func (UnimplementedCatalogServiceServer) ListCatalogs(context.Context, *ListCatalogsRequest) (*ListCatalogsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListCatalogs not implemented")
@@ -282,6 +318,42 @@ func _CatalogService_GetCatalog_Handler(srv interface{}, ctx context.Context, de
 	return interceptor(ctx, in, info, handler)
 }
 
+func _CatalogService_GetSettings_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetSettingsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CatalogServiceServer).GetSettings(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CatalogService_GetSettings_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CatalogServiceServer).GetSettings(ctx, req.(*GetSettingsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _CatalogService_UpdateSettings_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UpdateSettingsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CatalogServiceServer).UpdateSettings(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CatalogService_UpdateSettings_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CatalogServiceServer).UpdateSettings(ctx, req.(*UpdateSettingsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _CatalogService_ListCatalogs_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListCatalogsRequest)
 	if err := dec(in); err != nil {
@@ -358,6 +430,14 @@ var CatalogService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetCatalog",
 			Handler:    _CatalogService_GetCatalog_Handler,
+		},
+		{
+			MethodName: "GetSettings",
+			Handler:    _CatalogService_GetSettings_Handler,
+		},
+		{
+			MethodName: "UpdateSettings",
+			Handler:    _CatalogService_UpdateSettings_Handler,
 		},
 		{
 			MethodName: "ListCatalogs",

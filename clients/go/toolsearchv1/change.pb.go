@@ -218,7 +218,9 @@ type Change struct {
 	// W3C trace context of the write, so that a trace leads from it to every replica. Empty if it was not traced.
 	TraceParent string `protobuf:"bytes,8,opt,name=trace_parent,json=traceParent,proto3" json:"trace_parent,omitempty"`
 	// Of the change before this one. Whoever holds another one at that revision holds what the store has lost.
-	PreviousId    string `protobuf:"bytes,9,opt,name=previous_id,json=previousId,proto3" json:"previous_id,omitempty"`
+	PreviousId string `protobuf:"bytes,9,opt,name=previous_id,json=previousId,proto3" json:"previous_id,omitempty"`
+	// The catalog's settings from now on. Unset: as they were.
+	Settings      *CatalogSettings `protobuf:"bytes,10,opt,name=settings,proto3" json:"settings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -316,6 +318,13 @@ func (x *Change) GetPreviousId() string {
 	return ""
 }
 
+func (x *Change) GetSettings() *CatalogSettings {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
 // What is published when a catalog changes: a hint that may be lost, repeated or late. The log and the catalog itself are the truth.
 type Announcement struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -400,7 +409,7 @@ var File_toolsearch_v1_change_proto protoreflect.FileDescriptor
 
 const file_toolsearch_v1_change_proto_rawDesc = "" +
 	"\n" +
-	"\x1atoolsearch/v1/change.proto\x12\rtoolsearch.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19toolsearch/v1/entry.proto\"\xac\x02\n" +
+	"\x1atoolsearch/v1/change.proto\x12\rtoolsearch.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19toolsearch/v1/entry.proto\x1a\x1ctoolsearch/v1/settings.proto\"\xac\x02\n" +
 	"\vStoredEntry\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12,\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x18.toolsearch.v1.EntryKindR\x04kind\x12\x1d\n" +
@@ -420,7 +429,7 @@ const file_toolsearch_v1_change_proto_rawDesc = "" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12,\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x18.toolsearch.v1.EntryKindR\x04kind\x12\x1d\n" +
 	"\n" +
-	"local_name\x18\x03 \x01(\tR\tlocalName\"\xc6\x02\n" +
+	"local_name\x18\x03 \x01(\tR\tlocalName\"\x82\x03\n" +
 	"\x06Change\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\tR\x05epoch\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12.\n" +
@@ -432,7 +441,9 @@ const file_toolsearch_v1_change_proto_rawDesc = "" +
 	"\x02id\x18\a \x01(\tR\x02id\x12!\n" +
 	"\ftrace_parent\x18\b \x01(\tR\vtraceParent\x12\x1f\n" +
 	"\vprevious_id\x18\t \x01(\tR\n" +
-	"previousId\"\x99\x01\n" +
+	"previousId\x12:\n" +
+	"\bsettings\x18\n" +
+	" \x01(\v2\x1e.toolsearch.v1.CatalogSettingsR\bsettings\"\x99\x01\n" +
 	"\fAnnouncement\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\tR\x05epoch\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12-\n" +
@@ -460,6 +471,7 @@ var file_toolsearch_v1_change_proto_goTypes = []any{
 	(*Announcement)(nil),          // 3: toolsearch.v1.Announcement
 	(EntryKind)(0),                // 4: toolsearch.v1.EntryKind
 	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
+	(*CatalogSettings)(nil),       // 6: toolsearch.v1.CatalogSettings
 }
 var file_toolsearch_v1_change_proto_depIdxs = []int32{
 	4, // 0: toolsearch.v1.StoredEntry.kind:type_name -> toolsearch.v1.EntryKind
@@ -467,12 +479,13 @@ var file_toolsearch_v1_change_proto_depIdxs = []int32{
 	5, // 2: toolsearch.v1.Change.time:type_name -> google.protobuf.Timestamp
 	0, // 3: toolsearch.v1.Change.upserts:type_name -> toolsearch.v1.StoredEntry
 	1, // 4: toolsearch.v1.Change.deletes:type_name -> toolsearch.v1.EntryKey
-	2, // 5: toolsearch.v1.Announcement.change:type_name -> toolsearch.v1.Change
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	6, // 5: toolsearch.v1.Change.settings:type_name -> toolsearch.v1.CatalogSettings
+	2, // 6: toolsearch.v1.Announcement.change:type_name -> toolsearch.v1.Change
+	7, // [7:7] is the sub-list for method output_type
+	7, // [7:7] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_toolsearch_v1_change_proto_init() }
@@ -481,6 +494,7 @@ func file_toolsearch_v1_change_proto_init() {
 		return
 	}
 	file_toolsearch_v1_entry_proto_init()
+	file_toolsearch_v1_settings_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -23,76 +23,6 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// How a search is done.
-type Strategy int32
-
-const (
-	// AUTO.
-	Strategy_STRATEGY_UNSPECIFIED Strategy = 0
-	// An exact name puts that entry first; what is plainly a pattern is matched as one; anything else is ranked by its words, with
-	// help for typing errors.
-	Strategy_STRATEGY_AUTO Strategy = 1
-	// Words, ranked by BM25 over names, descriptions and parameters.
-	Strategy_STRATEGY_BM25 Strategy = 2
-	// A regular expression (RE2 syntax, as in Python's re.search) over names.
-	Strategy_STRATEGY_REGEX Strategy = 3
-	// Names that are spelled nearly so.
-	Strategy_STRATEGY_FUZZY Strategy = 4
-	// Meaning, by embeddings.
-	Strategy_STRATEGY_SEMANTIC Strategy = 5
-	// Words and meaning together. Words alone where no embeddings are installed; the answer's message says so.
-	Strategy_STRATEGY_HYBRID Strategy = 6
-)
-
-// Enum value maps for Strategy.
-var (
-	Strategy_name = map[int32]string{
-		0: "STRATEGY_UNSPECIFIED",
-		1: "STRATEGY_AUTO",
-		2: "STRATEGY_BM25",
-		3: "STRATEGY_REGEX",
-		4: "STRATEGY_FUZZY",
-		5: "STRATEGY_SEMANTIC",
-		6: "STRATEGY_HYBRID",
-	}
-	Strategy_value = map[string]int32{
-		"STRATEGY_UNSPECIFIED": 0,
-		"STRATEGY_AUTO":        1,
-		"STRATEGY_BM25":        2,
-		"STRATEGY_REGEX":       3,
-		"STRATEGY_FUZZY":       4,
-		"STRATEGY_SEMANTIC":    5,
-		"STRATEGY_HYBRID":      6,
-	}
-)
-
-func (x Strategy) Enum() *Strategy {
-	p := new(Strategy)
-	*p = x
-	return p
-}
-
-func (x Strategy) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (Strategy) Descriptor() protoreflect.EnumDescriptor {
-	return file_toolsearch_v1_search_service_proto_enumTypes[0].Descriptor()
-}
-
-func (Strategy) Type() protoreflect.EnumType {
-	return &file_toolsearch_v1_search_service_proto_enumTypes[0]
-}
-
-func (x Strategy) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use Strategy.Descriptor instead.
-func (Strategy) EnumDescriptor() ([]byte, []int) {
-	return file_toolsearch_v1_search_service_proto_rawDescGZIP(), []int{0}
-}
-
 // What made an entry match.
 type MatchedBy int32
 
@@ -141,11 +71,11 @@ func (x MatchedBy) String() string {
 }
 
 func (MatchedBy) Descriptor() protoreflect.EnumDescriptor {
-	return file_toolsearch_v1_search_service_proto_enumTypes[1].Descriptor()
+	return file_toolsearch_v1_search_service_proto_enumTypes[0].Descriptor()
 }
 
 func (MatchedBy) Type() protoreflect.EnumType {
-	return &file_toolsearch_v1_search_service_proto_enumTypes[1]
+	return &file_toolsearch_v1_search_service_proto_enumTypes[0]
 }
 
 func (x MatchedBy) Number() protoreflect.EnumNumber {
@@ -154,7 +84,7 @@ func (x MatchedBy) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MatchedBy.Descriptor instead.
 func (MatchedBy) EnumDescriptor() ([]byte, []int) {
-	return file_toolsearch_v1_search_service_proto_rawDescGZIP(), []int{1}
+	return file_toolsearch_v1_search_service_proto_rawDescGZIP(), []int{0}
 }
 
 // What of an entry a regular expression is matched against.
@@ -197,11 +127,11 @@ func (x SearchField) String() string {
 }
 
 func (SearchField) Descriptor() protoreflect.EnumDescriptor {
-	return file_toolsearch_v1_search_service_proto_enumTypes[2].Descriptor()
+	return file_toolsearch_v1_search_service_proto_enumTypes[1].Descriptor()
 }
 
 func (SearchField) Type() protoreflect.EnumType {
-	return &file_toolsearch_v1_search_service_proto_enumTypes[2]
+	return &file_toolsearch_v1_search_service_proto_enumTypes[1]
 }
 
 func (x SearchField) Number() protoreflect.EnumNumber {
@@ -210,6 +140,62 @@ func (x SearchField) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SearchField.Descriptor instead.
 func (SearchField) EnumDescriptor() ([]byte, []int) {
+	return file_toolsearch_v1_search_service_proto_rawDescGZIP(), []int{1}
+}
+
+// What became of a use.
+type UsageOutcome int32
+
+const (
+	UsageOutcome_USAGE_OUTCOME_UNSPECIFIED UsageOutcome = 0
+	// It was called and did what was wanted.
+	UsageOutcome_USAGE_OUTCOME_SUCCEEDED UsageOutcome = 1
+	// It was called and failed: it counts a quarter.
+	UsageOutcome_USAGE_OUTCOME_FAILED UsageOutcome = 2
+	// A person or a policy did not let it be called: it counts nothing.
+	UsageOutcome_USAGE_OUTCOME_DECLINED UsageOutcome = 3
+)
+
+// Enum value maps for UsageOutcome.
+var (
+	UsageOutcome_name = map[int32]string{
+		0: "USAGE_OUTCOME_UNSPECIFIED",
+		1: "USAGE_OUTCOME_SUCCEEDED",
+		2: "USAGE_OUTCOME_FAILED",
+		3: "USAGE_OUTCOME_DECLINED",
+	}
+	UsageOutcome_value = map[string]int32{
+		"USAGE_OUTCOME_UNSPECIFIED": 0,
+		"USAGE_OUTCOME_SUCCEEDED":   1,
+		"USAGE_OUTCOME_FAILED":      2,
+		"USAGE_OUTCOME_DECLINED":    3,
+	}
+)
+
+func (x UsageOutcome) Enum() *UsageOutcome {
+	p := new(UsageOutcome)
+	*p = x
+	return p
+}
+
+func (x UsageOutcome) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (UsageOutcome) Descriptor() protoreflect.EnumDescriptor {
+	return file_toolsearch_v1_search_service_proto_enumTypes[2].Descriptor()
+}
+
+func (UsageOutcome) Type() protoreflect.EnumType {
+	return &file_toolsearch_v1_search_service_proto_enumTypes[2]
+}
+
+func (x UsageOutcome) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use UsageOutcome.Descriptor instead.
+func (UsageOutcome) EnumDescriptor() ([]byte, []int) {
 	return file_toolsearch_v1_search_service_proto_rawDescGZIP(), []int{2}
 }
 
@@ -367,7 +353,9 @@ type SearchToolsResponse struct {
 	// For a person or a model: what was found, or why nothing was and what is near.
 	Message string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
 	// Canonical names spelled like the query, when nothing matched.
-	NearNames     []string `protobuf:"bytes,6,rep,name=near_names,json=nearNames,proto3" json:"near_names,omitempty"`
+	NearNames []string `protobuf:"bytes,6,rep,name=near_names,json=nearNames,proto3" json:"near_names,omitempty"`
+	// Names this search in ReportUsage. It is also the id of the request in the service's log.
+	SearchId      string `protobuf:"bytes,7,opt,name=search_id,json=searchId,proto3" json:"search_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -442,6 +430,13 @@ func (x *SearchToolsResponse) GetNearNames() []string {
 		return x.NearNames
 	}
 	return nil
+}
+
+func (x *SearchToolsResponse) GetSearchId() string {
+	if x != nil {
+		return x.SearchId
+	}
+	return ""
 }
 
 type Match struct {
@@ -1177,6 +1172,175 @@ func (x *MissingEntry) GetNearNames() []string {
 	return nil
 }
 
+type UsageReport struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Canonical name or alias.
+	Name    string       `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Outcome UsageOutcome `protobuf:"varint,2,opt,name=outcome,proto3,enum=toolsearch.v1.UsageOutcome" json:"outcome,omitempty"`
+	// Of the answer in which the entry was found, if it was found by search.
+	SearchId      string `protobuf:"bytes,3,opt,name=search_id,json=searchId,proto3" json:"search_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UsageReport) Reset() {
+	*x = UsageReport{}
+	mi := &file_toolsearch_v1_search_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UsageReport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UsageReport) ProtoMessage() {}
+
+func (x *UsageReport) ProtoReflect() protoreflect.Message {
+	mi := &file_toolsearch_v1_search_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
+func (*UsageReport) Descriptor() ([]byte, []int) {
+	return file_toolsearch_v1_search_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *UsageReport) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *UsageReport) GetOutcome() UsageOutcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return UsageOutcome_USAGE_OUTCOME_UNSPECIFIED
+}
+
+func (x *UsageReport) GetSearchId() string {
+	if x != nil {
+		return x.SearchId
+	}
+	return ""
+}
+
+type ReportUsageRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Catalog string                 `protobuf:"bytes,1,opt,name=catalog,proto3" json:"catalog,omitempty"`
+	// At most 100.
+	Reports       []*UsageReport `protobuf:"bytes,2,rep,name=reports,proto3" json:"reports,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportUsageRequest) Reset() {
+	*x = ReportUsageRequest{}
+	mi := &file_toolsearch_v1_search_service_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportUsageRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportUsageRequest) ProtoMessage() {}
+
+func (x *ReportUsageRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolsearch_v1_search_service_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportUsageRequest.ProtoReflect.Descriptor instead.
+func (*ReportUsageRequest) Descriptor() ([]byte, []int) {
+	return file_toolsearch_v1_search_service_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ReportUsageRequest) GetCatalog() string {
+	if x != nil {
+		return x.Catalog
+	}
+	return ""
+}
+
+func (x *ReportUsageRequest) GetReports() []*UsageReport {
+	if x != nil {
+		return x.Reports
+	}
+	return nil
+}
+
+type ReportUsageResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many reports were taken.
+	Accepted int32 `protobuf:"varint,1,opt,name=accepted,proto3" json:"accepted,omitempty"`
+	// Names of reports that no entry has.
+	UnknownNames  []string `protobuf:"bytes,2,rep,name=unknown_names,json=unknownNames,proto3" json:"unknown_names,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportUsageResponse) Reset() {
+	*x = ReportUsageResponse{}
+	mi := &file_toolsearch_v1_search_service_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportUsageResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportUsageResponse) ProtoMessage() {}
+
+func (x *ReportUsageResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolsearch_v1_search_service_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportUsageResponse.ProtoReflect.Descriptor instead.
+func (*ReportUsageResponse) Descriptor() ([]byte, []int) {
+	return file_toolsearch_v1_search_service_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ReportUsageResponse) GetAccepted() int32 {
+	if x != nil {
+		return x.Accepted
+	}
+	return 0
+}
+
+func (x *ReportUsageResponse) GetUnknownNames() []string {
+	if x != nil {
+		return x.UnknownNames
+	}
+	return nil
+}
+
 type WatchCatalogRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Catalog string                 `protobuf:"bytes,1,opt,name=catalog,proto3" json:"catalog,omitempty"`
@@ -1190,7 +1354,7 @@ type WatchCatalogRequest struct {
 
 func (x *WatchCatalogRequest) Reset() {
 	*x = WatchCatalogRequest{}
-	mi := &file_toolsearch_v1_search_service_proto_msgTypes[12]
+	mi := &file_toolsearch_v1_search_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1202,7 +1366,7 @@ func (x *WatchCatalogRequest) String() string {
 func (*WatchCatalogRequest) ProtoMessage() {}
 
 func (x *WatchCatalogRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolsearch_v1_search_service_proto_msgTypes[12]
+	mi := &file_toolsearch_v1_search_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1215,7 +1379,7 @@ func (x *WatchCatalogRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchCatalogRequest.ProtoReflect.Descriptor instead.
 func (*WatchCatalogRequest) Descriptor() ([]byte, []int) {
-	return file_toolsearch_v1_search_service_proto_rawDescGZIP(), []int{12}
+	return file_toolsearch_v1_search_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *WatchCatalogRequest) GetCatalog() string {
@@ -1256,7 +1420,7 @@ type WatchCatalogResponse struct {
 
 func (x *WatchCatalogResponse) Reset() {
 	*x = WatchCatalogResponse{}
-	mi := &file_toolsearch_v1_search_service_proto_msgTypes[13]
+	mi := &file_toolsearch_v1_search_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1268,7 +1432,7 @@ func (x *WatchCatalogResponse) String() string {
 func (*WatchCatalogResponse) ProtoMessage() {}
 
 func (x *WatchCatalogResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolsearch_v1_search_service_proto_msgTypes[13]
+	mi := &file_toolsearch_v1_search_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1281,7 +1445,7 @@ func (x *WatchCatalogResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchCatalogResponse.ProtoReflect.Descriptor instead.
 func (*WatchCatalogResponse) Descriptor() ([]byte, []int) {
-	return file_toolsearch_v1_search_service_proto_rawDescGZIP(), []int{13}
+	return file_toolsearch_v1_search_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *WatchCatalogResponse) GetVersion() *Version {
@@ -1374,7 +1538,7 @@ type CatalogCurrent struct {
 
 func (x *CatalogCurrent) Reset() {
 	*x = CatalogCurrent{}
-	mi := &file_toolsearch_v1_search_service_proto_msgTypes[14]
+	mi := &file_toolsearch_v1_search_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1386,7 +1550,7 @@ func (x *CatalogCurrent) String() string {
 func (*CatalogCurrent) ProtoMessage() {}
 
 func (x *CatalogCurrent) ProtoReflect() protoreflect.Message {
-	mi := &file_toolsearch_v1_search_service_proto_msgTypes[14]
+	mi := &file_toolsearch_v1_search_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1399,7 +1563,7 @@ func (x *CatalogCurrent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CatalogCurrent.ProtoReflect.Descriptor instead.
 func (*CatalogCurrent) Descriptor() ([]byte, []int) {
-	return file_toolsearch_v1_search_service_proto_rawDescGZIP(), []int{14}
+	return file_toolsearch_v1_search_service_proto_rawDescGZIP(), []int{17}
 }
 
 type CatalogChanged struct {
@@ -1407,14 +1571,16 @@ type CatalogChanged struct {
 	// Canonical names of entries that are new, changed or renamed.
 	UpsertedNames []string `protobuf:"bytes,1,rep,name=upserted_names,json=upsertedNames,proto3" json:"upserted_names,omitempty"`
 	// Canonical names that are gone.
-	DeletedNames  []string `protobuf:"bytes,2,rep,name=deleted_names,json=deletedNames,proto3" json:"deleted_names,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	DeletedNames []string `protobuf:"bytes,2,rep,name=deleted_names,json=deletedNames,proto3" json:"deleted_names,omitempty"`
+	// The catalog's settings are others.
+	SettingsChanged bool `protobuf:"varint,3,opt,name=settings_changed,json=settingsChanged,proto3" json:"settings_changed,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *CatalogChanged) Reset() {
 	*x = CatalogChanged{}
-	mi := &file_toolsearch_v1_search_service_proto_msgTypes[15]
+	mi := &file_toolsearch_v1_search_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1426,7 +1592,7 @@ func (x *CatalogChanged) String() string {
 func (*CatalogChanged) ProtoMessage() {}
 
 func (x *CatalogChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_toolsearch_v1_search_service_proto_msgTypes[15]
+	mi := &file_toolsearch_v1_search_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1439,7 +1605,7 @@ func (x *CatalogChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CatalogChanged.ProtoReflect.Descriptor instead.
 func (*CatalogChanged) Descriptor() ([]byte, []int) {
-	return file_toolsearch_v1_search_service_proto_rawDescGZIP(), []int{15}
+	return file_toolsearch_v1_search_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CatalogChanged) GetUpsertedNames() []string {
@@ -1456,6 +1622,13 @@ func (x *CatalogChanged) GetDeletedNames() []string {
 	return nil
 }
 
+func (x *CatalogChanged) GetSettingsChanged() bool {
+	if x != nil {
+		return x.SettingsChanged
+	}
+	return false
+}
+
 type SnapshotNeeded struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1464,7 +1637,7 @@ type SnapshotNeeded struct {
 
 func (x *SnapshotNeeded) Reset() {
 	*x = SnapshotNeeded{}
-	mi := &file_toolsearch_v1_search_service_proto_msgTypes[16]
+	mi := &file_toolsearch_v1_search_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1476,7 +1649,7 @@ func (x *SnapshotNeeded) String() string {
 func (*SnapshotNeeded) ProtoMessage() {}
 
 func (x *SnapshotNeeded) ProtoReflect() protoreflect.Message {
-	mi := &file_toolsearch_v1_search_service_proto_msgTypes[16]
+	mi := &file_toolsearch_v1_search_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1489,7 +1662,7 @@ func (x *SnapshotNeeded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotNeeded.ProtoReflect.Descriptor instead.
 func (*SnapshotNeeded) Descriptor() ([]byte, []int) {
-	return file_toolsearch_v1_search_service_proto_rawDescGZIP(), []int{16}
+	return file_toolsearch_v1_search_service_proto_rawDescGZIP(), []int{19}
 }
 
 type CatalogDeleted struct {
@@ -1500,7 +1673,7 @@ type CatalogDeleted struct {
 
 func (x *CatalogDeleted) Reset() {
 	*x = CatalogDeleted{}
-	mi := &file_toolsearch_v1_search_service_proto_msgTypes[17]
+	mi := &file_toolsearch_v1_search_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1512,7 +1685,7 @@ func (x *CatalogDeleted) String() string {
 func (*CatalogDeleted) ProtoMessage() {}
 
 func (x *CatalogDeleted) ProtoReflect() protoreflect.Message {
-	mi := &file_toolsearch_v1_search_service_proto_msgTypes[17]
+	mi := &file_toolsearch_v1_search_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1525,14 +1698,14 @@ func (x *CatalogDeleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CatalogDeleted.ProtoReflect.Descriptor instead.
 func (*CatalogDeleted) Descriptor() ([]byte, []int) {
-	return file_toolsearch_v1_search_service_proto_rawDescGZIP(), []int{17}
+	return file_toolsearch_v1_search_service_proto_rawDescGZIP(), []int{20}
 }
 
 var File_toolsearch_v1_search_service_proto protoreflect.FileDescriptor
 
 const file_toolsearch_v1_search_service_proto_rawDesc = "" +
 	"\n" +
-	"\"toolsearch/v1/search_service.proto\x12\rtoolsearch.v1\x1a\x19toolsearch/v1/entry.proto\"\xc4\x03\n" +
+	"\"toolsearch/v1/search_service.proto\x12\rtoolsearch.v1\x1a\x19toolsearch/v1/entry.proto\x1a\x18toolsearch/v1/plan.proto\x1a\x1ctoolsearch/v1/strategy.proto\"\xc4\x03\n" +
 	"\x12SearchToolsRequest\x12\x18\n" +
 	"\acatalog\x18\x01 \x01(\tR\acatalog\x12\x18\n" +
 	"\aqueries\x18\x02 \x03(\tR\aqueries\x123\n" +
@@ -1546,7 +1719,7 @@ const file_toolsearch_v1_search_service_proto_rawDesc = "" +
 	"\x06fields\x18\n" +
 	" \x03(\x0e2\x1a.toolsearch.v1.SearchFieldR\x06fields\x12%\n" +
 	"\x0ecase_sensitive\x18\v \x01(\bR\rcaseSensitive\x12#\n" +
-	"\rmin_relevance\x18\f \x01(\x01R\fminRelevance\"\xfb\x01\n" +
+	"\rmin_relevance\x18\f \x01(\x01R\fminRelevance\"\x98\x02\n" +
 	"\x13SearchToolsResponse\x12.\n" +
 	"\amatches\x18\x01 \x03(\v2\x14.toolsearch.v1.MatchR\amatches\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x05R\x05total\x120\n" +
@@ -1554,7 +1727,8 @@ const file_toolsearch_v1_search_service_proto_rawDesc = "" +
 	"\bstrategy\x18\x04 \x01(\x0e2\x17.toolsearch.v1.StrategyR\bstrategy\x12\x18\n" +
 	"\amessage\x18\x05 \x01(\tR\amessage\x12\x1d\n" +
 	"\n" +
-	"near_names\x18\x06 \x03(\tR\tnearNames\"\xf4\x01\n" +
+	"near_names\x18\x06 \x03(\tR\tnearNames\x12\x1b\n" +
+	"\tsearch_id\x18\a \x01(\tR\bsearchId\"\xf4\x01\n" +
 	"\x05Match\x12*\n" +
 	"\x05entry\x18\x01 \x01(\v2\x14.toolsearch.v1.EntryR\x05entry\x12\x14\n" +
 	"\x05score\x18\x02 \x01(\x01R\x05score\x12\x1c\n" +
@@ -1617,7 +1791,17 @@ const file_toolsearch_v1_search_service_proto_rawDesc = "" +
 	"\fMissingEntry\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
 	"\n" +
-	"near_names\x18\x02 \x03(\tR\tnearNames\"\x81\x01\n" +
+	"near_names\x18\x02 \x03(\tR\tnearNames\"u\n" +
+	"\vUsageReport\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x125\n" +
+	"\aoutcome\x18\x02 \x01(\x0e2\x1b.toolsearch.v1.UsageOutcomeR\aoutcome\x12\x1b\n" +
+	"\tsearch_id\x18\x03 \x01(\tR\bsearchId\"d\n" +
+	"\x12ReportUsageRequest\x12\x18\n" +
+	"\acatalog\x18\x01 \x01(\tR\acatalog\x124\n" +
+	"\areports\x18\x02 \x03(\v2\x1a.toolsearch.v1.UsageReportR\areports\"V\n" +
+	"\x13ReportUsageResponse\x12\x1a\n" +
+	"\baccepted\x18\x01 \x01(\x05R\baccepted\x12#\n" +
+	"\runknown_names\x18\x02 \x03(\tR\funknownNames\"\x81\x01\n" +
 	"\x13WatchCatalogRequest\x12\x18\n" +
 	"\acatalog\x18\x01 \x01(\tR\acatalog\x12(\n" +
 	"\rfrom_revision\x18\x02 \x01(\x03H\x00R\ffromRevision\x88\x01\x01\x12\x14\n" +
@@ -1630,20 +1814,13 @@ const file_toolsearch_v1_search_service_proto_rawDesc = "" +
 	"\x0fsnapshot_needed\x18\x04 \x01(\v2\x1d.toolsearch.v1.SnapshotNeededH\x00R\x0esnapshotNeeded\x129\n" +
 	"\adeleted\x18\x05 \x01(\v2\x1d.toolsearch.v1.CatalogDeletedH\x00R\adeletedB\a\n" +
 	"\x05event\"\x10\n" +
-	"\x0eCatalogCurrent\"\\\n" +
+	"\x0eCatalogCurrent\"\x87\x01\n" +
 	"\x0eCatalogChanged\x12%\n" +
 	"\x0eupserted_names\x18\x01 \x03(\tR\rupsertedNames\x12#\n" +
-	"\rdeleted_names\x18\x02 \x03(\tR\fdeletedNames\"\x10\n" +
+	"\rdeleted_names\x18\x02 \x03(\tR\fdeletedNames\x12)\n" +
+	"\x10settings_changed\x18\x03 \x01(\bR\x0fsettingsChanged\"\x10\n" +
 	"\x0eSnapshotNeeded\"\x10\n" +
-	"\x0eCatalogDeleted*\x9e\x01\n" +
-	"\bStrategy\x12\x18\n" +
-	"\x14STRATEGY_UNSPECIFIED\x10\x00\x12\x11\n" +
-	"\rSTRATEGY_AUTO\x10\x01\x12\x11\n" +
-	"\rSTRATEGY_BM25\x10\x02\x12\x12\n" +
-	"\x0eSTRATEGY_REGEX\x10\x03\x12\x12\n" +
-	"\x0eSTRATEGY_FUZZY\x10\x04\x12\x15\n" +
-	"\x11STRATEGY_SEMANTIC\x10\x05\x12\x13\n" +
-	"\x0fSTRATEGY_HYBRID\x10\x06*\x9b\x01\n" +
+	"\x0eCatalogDeleted*\x9b\x01\n" +
 	"\tMatchedBy\x12\x1a\n" +
 	"\x16MATCHED_BY_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fMATCHED_BY_NAME\x10\x01\x12\x14\n" +
@@ -1655,12 +1832,19 @@ const file_toolsearch_v1_search_service_proto_rawDesc = "" +
 	"\x18SEARCH_FIELD_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11SEARCH_FIELD_NAME\x10\x01\x12\x1c\n" +
 	"\x18SEARCH_FIELD_DESCRIPTION\x10\x02\x12\x1b\n" +
-	"\x17SEARCH_FIELD_PARAMETERS\x10\x032\xc0\x03\n" +
+	"\x17SEARCH_FIELD_PARAMETERS\x10\x03*\x80\x01\n" +
+	"\fUsageOutcome\x12\x1d\n" +
+	"\x19USAGE_OUTCOME_UNSPECIFIED\x10\x00\x12\x1b\n" +
+	"\x17USAGE_OUTCOME_SUCCEEDED\x10\x01\x12\x18\n" +
+	"\x14USAGE_OUTCOME_FAILED\x10\x02\x12\x1a\n" +
+	"\x16USAGE_OUTCOME_DECLINED\x10\x032\xe6\x04\n" +
 	"\x11ToolSearchService\x12T\n" +
 	"\vSearchTools\x12!.toolsearch.v1.SearchToolsRequest\x1a\".toolsearch.v1.SearchToolsResponse\x12N\n" +
 	"\tListTools\x12\x1f.toolsearch.v1.ListToolsRequest\x1a .toolsearch.v1.ListToolsResponse\x12]\n" +
 	"\x0eListNamespaces\x12$.toolsearch.v1.ListNamespacesRequest\x1a%.toolsearch.v1.ListNamespacesResponse\x12K\n" +
-	"\bGetTools\x12\x1e.toolsearch.v1.GetToolsRequest\x1a\x1f.toolsearch.v1.GetToolsResponse\x12Y\n" +
+	"\bGetTools\x12\x1e.toolsearch.v1.GetToolsRequest\x1a\x1f.toolsearch.v1.GetToolsResponse\x12N\n" +
+	"\tPlanTools\x12\x1f.toolsearch.v1.PlanToolsRequest\x1a .toolsearch.v1.PlanToolsResponse\x12T\n" +
+	"\vReportUsage\x12!.toolsearch.v1.ReportUsageRequest\x1a\".toolsearch.v1.ReportUsageResponse\x12Y\n" +
 	"\fWatchCatalog\x12\".toolsearch.v1.WatchCatalogRequest\x1a#.toolsearch.v1.WatchCatalogResponse0\x01BGZEgithub.com/toolsearch/toolsearch/clients/go/toolsearchv1;toolsearchv1b\x06proto3"
 
 var (
@@ -1676,11 +1860,11 @@ func file_toolsearch_v1_search_service_proto_rawDescGZIP() []byte {
 }
 
 var file_toolsearch_v1_search_service_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_toolsearch_v1_search_service_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_toolsearch_v1_search_service_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_toolsearch_v1_search_service_proto_goTypes = []any{
-	(Strategy)(0),                  // 0: toolsearch.v1.Strategy
-	(MatchedBy)(0),                 // 1: toolsearch.v1.MatchedBy
-	(SearchField)(0),               // 2: toolsearch.v1.SearchField
+	(MatchedBy)(0),                 // 0: toolsearch.v1.MatchedBy
+	(SearchField)(0),               // 1: toolsearch.v1.SearchField
+	(UsageOutcome)(0),              // 2: toolsearch.v1.UsageOutcome
 	(*SearchToolsRequest)(nil),     // 3: toolsearch.v1.SearchToolsRequest
 	(*SearchToolsResponse)(nil),    // 4: toolsearch.v1.SearchToolsResponse
 	(*Match)(nil),                  // 5: toolsearch.v1.Match
@@ -1693,58 +1877,70 @@ var file_toolsearch_v1_search_service_proto_goTypes = []any{
 	(*GetToolsRequest)(nil),        // 12: toolsearch.v1.GetToolsRequest
 	(*GetToolsResponse)(nil),       // 13: toolsearch.v1.GetToolsResponse
 	(*MissingEntry)(nil),           // 14: toolsearch.v1.MissingEntry
-	(*WatchCatalogRequest)(nil),    // 15: toolsearch.v1.WatchCatalogRequest
-	(*WatchCatalogResponse)(nil),   // 16: toolsearch.v1.WatchCatalogResponse
-	(*CatalogCurrent)(nil),         // 17: toolsearch.v1.CatalogCurrent
-	(*CatalogChanged)(nil),         // 18: toolsearch.v1.CatalogChanged
-	(*SnapshotNeeded)(nil),         // 19: toolsearch.v1.SnapshotNeeded
-	(*CatalogDeleted)(nil),         // 20: toolsearch.v1.CatalogDeleted
-	(*Filter)(nil),                 // 21: toolsearch.v1.Filter
-	(Detail)(0),                    // 22: toolsearch.v1.Detail
-	(*Version)(nil),                // 23: toolsearch.v1.Version
-	(*Entry)(nil),                  // 24: toolsearch.v1.Entry
+	(*UsageReport)(nil),            // 15: toolsearch.v1.UsageReport
+	(*ReportUsageRequest)(nil),     // 16: toolsearch.v1.ReportUsageRequest
+	(*ReportUsageResponse)(nil),    // 17: toolsearch.v1.ReportUsageResponse
+	(*WatchCatalogRequest)(nil),    // 18: toolsearch.v1.WatchCatalogRequest
+	(*WatchCatalogResponse)(nil),   // 19: toolsearch.v1.WatchCatalogResponse
+	(*CatalogCurrent)(nil),         // 20: toolsearch.v1.CatalogCurrent
+	(*CatalogChanged)(nil),         // 21: toolsearch.v1.CatalogChanged
+	(*SnapshotNeeded)(nil),         // 22: toolsearch.v1.SnapshotNeeded
+	(*CatalogDeleted)(nil),         // 23: toolsearch.v1.CatalogDeleted
+	(Strategy)(0),                  // 24: toolsearch.v1.Strategy
+	(*Filter)(nil),                 // 25: toolsearch.v1.Filter
+	(Detail)(0),                    // 26: toolsearch.v1.Detail
+	(*Version)(nil),                // 27: toolsearch.v1.Version
+	(*Entry)(nil),                  // 28: toolsearch.v1.Entry
+	(*PlanToolsRequest)(nil),       // 29: toolsearch.v1.PlanToolsRequest
+	(*PlanToolsResponse)(nil),      // 30: toolsearch.v1.PlanToolsResponse
 }
 var file_toolsearch_v1_search_service_proto_depIdxs = []int32{
-	0,  // 0: toolsearch.v1.SearchToolsRequest.strategy:type_name -> toolsearch.v1.Strategy
-	21, // 1: toolsearch.v1.SearchToolsRequest.filter:type_name -> toolsearch.v1.Filter
-	22, // 2: toolsearch.v1.SearchToolsRequest.detail:type_name -> toolsearch.v1.Detail
-	2,  // 3: toolsearch.v1.SearchToolsRequest.fields:type_name -> toolsearch.v1.SearchField
+	24, // 0: toolsearch.v1.SearchToolsRequest.strategy:type_name -> toolsearch.v1.Strategy
+	25, // 1: toolsearch.v1.SearchToolsRequest.filter:type_name -> toolsearch.v1.Filter
+	26, // 2: toolsearch.v1.SearchToolsRequest.detail:type_name -> toolsearch.v1.Detail
+	1,  // 3: toolsearch.v1.SearchToolsRequest.fields:type_name -> toolsearch.v1.SearchField
 	5,  // 4: toolsearch.v1.SearchToolsResponse.matches:type_name -> toolsearch.v1.Match
-	23, // 5: toolsearch.v1.SearchToolsResponse.version:type_name -> toolsearch.v1.Version
-	0,  // 6: toolsearch.v1.SearchToolsResponse.strategy:type_name -> toolsearch.v1.Strategy
-	24, // 7: toolsearch.v1.Match.entry:type_name -> toolsearch.v1.Entry
-	1,  // 8: toolsearch.v1.Match.matched_by:type_name -> toolsearch.v1.MatchedBy
+	27, // 5: toolsearch.v1.SearchToolsResponse.version:type_name -> toolsearch.v1.Version
+	24, // 6: toolsearch.v1.SearchToolsResponse.strategy:type_name -> toolsearch.v1.Strategy
+	28, // 7: toolsearch.v1.Match.entry:type_name -> toolsearch.v1.Entry
+	0,  // 8: toolsearch.v1.Match.matched_by:type_name -> toolsearch.v1.MatchedBy
 	6,  // 9: toolsearch.v1.Match.explanation:type_name -> toolsearch.v1.ScorePart
-	21, // 10: toolsearch.v1.ListToolsRequest.filter:type_name -> toolsearch.v1.Filter
-	22, // 11: toolsearch.v1.ListToolsRequest.detail:type_name -> toolsearch.v1.Detail
-	24, // 12: toolsearch.v1.ListToolsResponse.entries:type_name -> toolsearch.v1.Entry
-	23, // 13: toolsearch.v1.ListToolsResponse.version:type_name -> toolsearch.v1.Version
+	25, // 10: toolsearch.v1.ListToolsRequest.filter:type_name -> toolsearch.v1.Filter
+	26, // 11: toolsearch.v1.ListToolsRequest.detail:type_name -> toolsearch.v1.Detail
+	28, // 12: toolsearch.v1.ListToolsResponse.entries:type_name -> toolsearch.v1.Entry
+	27, // 13: toolsearch.v1.ListToolsResponse.version:type_name -> toolsearch.v1.Version
 	11, // 14: toolsearch.v1.ListNamespacesResponse.namespaces:type_name -> toolsearch.v1.Namespace
-	23, // 15: toolsearch.v1.ListNamespacesResponse.version:type_name -> toolsearch.v1.Version
-	22, // 16: toolsearch.v1.GetToolsRequest.detail:type_name -> toolsearch.v1.Detail
-	24, // 17: toolsearch.v1.GetToolsResponse.entries:type_name -> toolsearch.v1.Entry
+	27, // 15: toolsearch.v1.ListNamespacesResponse.version:type_name -> toolsearch.v1.Version
+	26, // 16: toolsearch.v1.GetToolsRequest.detail:type_name -> toolsearch.v1.Detail
+	28, // 17: toolsearch.v1.GetToolsResponse.entries:type_name -> toolsearch.v1.Entry
 	14, // 18: toolsearch.v1.GetToolsResponse.missing:type_name -> toolsearch.v1.MissingEntry
-	23, // 19: toolsearch.v1.GetToolsResponse.version:type_name -> toolsearch.v1.Version
-	23, // 20: toolsearch.v1.WatchCatalogResponse.version:type_name -> toolsearch.v1.Version
-	17, // 21: toolsearch.v1.WatchCatalogResponse.current:type_name -> toolsearch.v1.CatalogCurrent
-	18, // 22: toolsearch.v1.WatchCatalogResponse.changed:type_name -> toolsearch.v1.CatalogChanged
-	19, // 23: toolsearch.v1.WatchCatalogResponse.snapshot_needed:type_name -> toolsearch.v1.SnapshotNeeded
-	20, // 24: toolsearch.v1.WatchCatalogResponse.deleted:type_name -> toolsearch.v1.CatalogDeleted
-	3,  // 25: toolsearch.v1.ToolSearchService.SearchTools:input_type -> toolsearch.v1.SearchToolsRequest
-	7,  // 26: toolsearch.v1.ToolSearchService.ListTools:input_type -> toolsearch.v1.ListToolsRequest
-	9,  // 27: toolsearch.v1.ToolSearchService.ListNamespaces:input_type -> toolsearch.v1.ListNamespacesRequest
-	12, // 28: toolsearch.v1.ToolSearchService.GetTools:input_type -> toolsearch.v1.GetToolsRequest
-	15, // 29: toolsearch.v1.ToolSearchService.WatchCatalog:input_type -> toolsearch.v1.WatchCatalogRequest
-	4,  // 30: toolsearch.v1.ToolSearchService.SearchTools:output_type -> toolsearch.v1.SearchToolsResponse
-	8,  // 31: toolsearch.v1.ToolSearchService.ListTools:output_type -> toolsearch.v1.ListToolsResponse
-	10, // 32: toolsearch.v1.ToolSearchService.ListNamespaces:output_type -> toolsearch.v1.ListNamespacesResponse
-	13, // 33: toolsearch.v1.ToolSearchService.GetTools:output_type -> toolsearch.v1.GetToolsResponse
-	16, // 34: toolsearch.v1.ToolSearchService.WatchCatalog:output_type -> toolsearch.v1.WatchCatalogResponse
-	30, // [30:35] is the sub-list for method output_type
-	25, // [25:30] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	27, // 19: toolsearch.v1.GetToolsResponse.version:type_name -> toolsearch.v1.Version
+	2,  // 20: toolsearch.v1.UsageReport.outcome:type_name -> toolsearch.v1.UsageOutcome
+	15, // 21: toolsearch.v1.ReportUsageRequest.reports:type_name -> toolsearch.v1.UsageReport
+	27, // 22: toolsearch.v1.WatchCatalogResponse.version:type_name -> toolsearch.v1.Version
+	20, // 23: toolsearch.v1.WatchCatalogResponse.current:type_name -> toolsearch.v1.CatalogCurrent
+	21, // 24: toolsearch.v1.WatchCatalogResponse.changed:type_name -> toolsearch.v1.CatalogChanged
+	22, // 25: toolsearch.v1.WatchCatalogResponse.snapshot_needed:type_name -> toolsearch.v1.SnapshotNeeded
+	23, // 26: toolsearch.v1.WatchCatalogResponse.deleted:type_name -> toolsearch.v1.CatalogDeleted
+	3,  // 27: toolsearch.v1.ToolSearchService.SearchTools:input_type -> toolsearch.v1.SearchToolsRequest
+	7,  // 28: toolsearch.v1.ToolSearchService.ListTools:input_type -> toolsearch.v1.ListToolsRequest
+	9,  // 29: toolsearch.v1.ToolSearchService.ListNamespaces:input_type -> toolsearch.v1.ListNamespacesRequest
+	12, // 30: toolsearch.v1.ToolSearchService.GetTools:input_type -> toolsearch.v1.GetToolsRequest
+	29, // 31: toolsearch.v1.ToolSearchService.PlanTools:input_type -> toolsearch.v1.PlanToolsRequest
+	16, // 32: toolsearch.v1.ToolSearchService.ReportUsage:input_type -> toolsearch.v1.ReportUsageRequest
+	18, // 33: toolsearch.v1.ToolSearchService.WatchCatalog:input_type -> toolsearch.v1.WatchCatalogRequest
+	4,  // 34: toolsearch.v1.ToolSearchService.SearchTools:output_type -> toolsearch.v1.SearchToolsResponse
+	8,  // 35: toolsearch.v1.ToolSearchService.ListTools:output_type -> toolsearch.v1.ListToolsResponse
+	10, // 36: toolsearch.v1.ToolSearchService.ListNamespaces:output_type -> toolsearch.v1.ListNamespacesResponse
+	13, // 37: toolsearch.v1.ToolSearchService.GetTools:output_type -> toolsearch.v1.GetToolsResponse
+	30, // 38: toolsearch.v1.ToolSearchService.PlanTools:output_type -> toolsearch.v1.PlanToolsResponse
+	17, // 39: toolsearch.v1.ToolSearchService.ReportUsage:output_type -> toolsearch.v1.ReportUsageResponse
+	19, // 40: toolsearch.v1.ToolSearchService.WatchCatalog:output_type -> toolsearch.v1.WatchCatalogResponse
+	34, // [34:41] is the sub-list for method output_type
+	27, // [27:34] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_toolsearch_v1_search_service_proto_init() }
@@ -1753,8 +1949,10 @@ func file_toolsearch_v1_search_service_proto_init() {
 		return
 	}
 	file_toolsearch_v1_entry_proto_init()
-	file_toolsearch_v1_search_service_proto_msgTypes[12].OneofWrappers = []any{}
-	file_toolsearch_v1_search_service_proto_msgTypes[13].OneofWrappers = []any{
+	file_toolsearch_v1_plan_proto_init()
+	file_toolsearch_v1_strategy_proto_init()
+	file_toolsearch_v1_search_service_proto_msgTypes[15].OneofWrappers = []any{}
+	file_toolsearch_v1_search_service_proto_msgTypes[16].OneofWrappers = []any{
 		(*WatchCatalogResponse_Current)(nil),
 		(*WatchCatalogResponse_Changed)(nil),
 		(*WatchCatalogResponse_SnapshotNeeded)(nil),
@@ -1766,7 +1964,7 @@ func file_toolsearch_v1_search_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolsearch_v1_search_service_proto_rawDesc), len(file_toolsearch_v1_search_service_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   18,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

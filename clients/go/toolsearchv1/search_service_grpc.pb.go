@@ -25,6 +25,8 @@ const (
 	ToolSearchService_ListTools_FullMethodName      = "/toolsearch.v1.ToolSearchService/ListTools"
 	ToolSearchService_ListNamespaces_FullMethodName = "/toolsearch.v1.ToolSearchService/ListNamespaces"
 	ToolSearchService_GetTools_FullMethodName       = "/toolsearch.v1.ToolSearchService/GetTools"
+	ToolSearchService_PlanTools_FullMethodName      = "/toolsearch.v1.ToolSearchService/PlanTools"
+	ToolSearchService_ReportUsage_FullMethodName    = "/toolsearch.v1.ToolSearchService/ReportUsage"
 	ToolSearchService_WatchCatalog_FullMethodName   = "/toolsearch.v1.ToolSearchService/WatchCatalog"
 )
 
@@ -45,6 +47,10 @@ type ToolSearchServiceClient interface {
 	ListNamespaces(ctx context.Context, in *ListNamespacesRequest, opts ...grpc.CallOption) (*ListNamespacesResponse, error)
 	// Describes entries in full by canonical name or alias, in the order asked for.
 	GetTools(ctx context.Context, in *GetToolsRequest, opts ...grpc.CallOption) (*GetToolsResponse, error)
+	// Decides which tools an agent loads up front and which it finds by search, and renders what to send to the model's provider.
+	PlanTools(ctx context.Context, in *PlanToolsRequest, opts ...grpc.CallOption) (*PlanToolsResponse, error)
+	// Says what became of entries that were used: what is used much counts a little in ranking and in plans. Lossy by design.
+	ReportUsage(ctx context.Context, in *ReportUsageRequest, opts ...grpc.CallOption) (*ReportUsageResponse, error)
 	// Streams what changes in a catalog, from a revision on. The first message comes at once and says where the catalog is.
 	WatchCatalog(ctx context.Context, in *WatchCatalogRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchCatalogResponse], error)
 }
@@ -97,6 +103,26 @@ func (c *toolSearchServiceClient) GetTools(ctx context.Context, in *GetToolsRequ
 	return out, nil
 }
 
+func (c *toolSearchServiceClient) PlanTools(ctx context.Context, in *PlanToolsRequest, opts ...grpc.CallOption) (*PlanToolsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PlanToolsResponse)
+	err := c.cc.Invoke(ctx, ToolSearchService_PlanTools_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *toolSearchServiceClient) ReportUsage(ctx context.Context, in *ReportUsageRequest, opts ...grpc.CallOption) (*ReportUsageResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReportUsageResponse)
+	err := c.cc.Invoke(ctx, ToolSearchService_ReportUsage_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *toolSearchServiceClient) WatchCatalog(ctx context.Context, in *WatchCatalogRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchCatalogResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &ToolSearchService_ServiceDesc.Streams[0], ToolSearchService_WatchCatalog_FullMethodName, cOpts...)
@@ -133,6 +159,10 @@ type ToolSearchServiceServer interface {
 	ListNamespaces(context.Context, *ListNamespacesRequest) (*ListNamespacesResponse, error)
 	// Describes entries in full by canonical name or alias, in the order asked for.
 	GetTools(context.Context, *GetToolsRequest) (*GetToolsResponse, error)
+	// Decides which tools an agent loads up front and which it finds by search, and renders what to send to the model's provider.
+	PlanTools(context.Context, *PlanToolsRequest) (*PlanToolsResponse, error)
+	// Says what became of entries that were used: what is used much counts a little in ranking and in plans. Lossy by design.
+	ReportUsage(context.Context, *ReportUsageRequest) (*ReportUsageResponse, error)
 	// Streams what changes in a catalog, from a revision on. The first message comes at once and says where the catalog is.
 	WatchCatalog(*WatchCatalogRequest, grpc.ServerStreamingServer[WatchCatalogResponse]) error
 	mustEmbedUnimplementedToolSearchServiceServer()
@@ -156,6 +186,12 @@ func (UnimplementedToolSearchServiceServer) ListNamespaces(context.Context, *Lis
 }
 func (UnimplementedToolSearchServiceServer) GetTools(context.Context, *GetToolsRequest) (*GetToolsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetTools not implemented")
+}
+func (UnimplementedToolSearchServiceServer) PlanTools(context.Context, *PlanToolsRequest) (*PlanToolsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method PlanTools not implemented")
+}
+func (UnimplementedToolSearchServiceServer) ReportUsage(context.Context, *ReportUsageRequest) (*ReportUsageResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReportUsage not implemented")
 }
 func (UnimplementedToolSearchServiceServer) WatchCatalog(*WatchCatalogRequest, grpc.ServerStreamingServer[WatchCatalogResponse]) error {
 	return status.Error(codes.Unimplemented, "method WatchCatalog not implemented")
@@ -253,6 +289,42 @@ func _ToolSearchService_GetTools_Handler(srv interface{}, ctx context.Context, d
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ToolSearchService_PlanTools_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PlanToolsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ToolSearchServiceServer).PlanTools(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ToolSearchService_PlanTools_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ToolSearchServiceServer).PlanTools(ctx, req.(*PlanToolsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ToolSearchService_ReportUsage_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReportUsageRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ToolSearchServiceServer).ReportUsage(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ToolSearchService_ReportUsage_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ToolSearchServiceServer).ReportUsage(ctx, req.(*ReportUsageRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ToolSearchService_WatchCatalog_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(WatchCatalogRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -286,6 +358,14 @@ var ToolSearchService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetTools",
 			Handler:    _ToolSearchService_GetTools_Handler,
+		},
+		{
+			MethodName: "PlanTools",
+			Handler:    _ToolSearchService_PlanTools_Handler,
+		},
+		{
+			MethodName: "ReportUsage",
+			Handler:    _ToolSearchService_ReportUsage_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -213,6 +213,11 @@ class _Around:
         )
         if "results" in facts:
             self._edge.metrics.searched(strategy, facts["results"])
+        planned = {name: facts[name] for name in ("eager", "deferred", "search_tool") if name in facts}
+        if planned and code == "OK":
+            self._edge.metrics.planned(**planned)
+        for outcome, by_search in facts.get("used", ()):
+            self._edge.metrics.usage_reported(outcome, by_search=by_search)
         refused_identity = not self._identified and not isinstance(error, ADMISSION_REFUSALS)
         if self._role > Role.READER or refused_identity:
             self._audit(code, reason)
@@ -231,6 +236,7 @@ class _Around:
             request_id=self._request_id,
             ms=round(seconds * 1000, 2),
             **{name: value for name, value in told.items() if value},
+            **planned,
             **shown,
         )
 

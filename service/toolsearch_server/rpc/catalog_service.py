@@ -9,13 +9,14 @@ from toolsearch.v1 import catalog_service_pb2 as catalog_pb
 from toolsearch_server.audit import Audit
 from toolsearch_server.auth import Role
 from toolsearch_server.catalogs import Catalogs, Planner
-from toolsearch_server.changes import Outcome, Version, plan_apply, plan_sync
+from toolsearch_server.changes import Outcome, Version, plan_apply, plan_settings, plan_sync
 from toolsearch_server.errors import StoreUnavailable
 from toolsearch_server.limits import Limits
 from toolsearch_server.rpc import requests, responses
 from toolsearch_server.rpc.calls import Call, Method
 from toolsearch_server.rpc.pages import Pages
 from toolsearch_server.store import CatalogKey
+from toolsearch_server.store.records import settings_message
 from toolsearch_server.turns import Lane
 
 SERVICE = catalog_pb.DESCRIPTOR.services_by_name["CatalogService"]
@@ -39,6 +40,8 @@ class CatalogService:
             "SyncServer": Method(self.sync_server, Role.WRITER),
             "DeleteServer": Method(self.delete_server, Role.WRITER),
             "GetCatalog": Method(self.get_catalog, Role.READER),
+            "GetSettings": Method(self.get_settings, Role.READER),
+            "UpdateSettings": Method(self.update_settings, Role.WRITER),
             "ListCatalogs": Method(self.list_catalogs, Role.READER),
             "DeleteCatalog": Method(self.delete_catalog, Role.WRITER),
             "ListTenants": Method(self.list_tenants, Role.ADMIN),
@@ -98,6 +101,27 @@ class CatalogService:
             updated = record.updated
         described = await catalog.read(view, lambda: responses.catalog(key.catalog, view, updated, catalog.staleness))
         return catalog_pb.GetCatalogResponse(catalog=described)
+
+    async def get_settings(self, call: Call, request: catalog_pb.GetSettingsRequest) -> catalog_pb.GetSettingsResponse:
+        catalog, view = await self._catalogs.view(
+            self._key(call, request.catalog),
+            min_revision=requests.revision(request.min_revision, field="min_revision"),
+            epoch=requests.epoch(request.epoch, self._limits),
+            timeout=call.wait_seconds,
+        )
+        return catalog_pb.GetSettingsResponse(
+            settings=settings_message(view.entries.settings), version=responses.version(view.version, catalog.staleness)
+        )
+
+    async def update_settings(self, call: Call, request: catalog_pb.UpdateSettingsRequest) -> catalog_pb.UpdateSettingsResponse:
+        settings = requests.settings(request.settings, self._limits)
+        version, _ = await self._write(
+            call,
+            self._key(call, request.catalog),
+            lambda entries: plan_settings(entries, settings),
+            requests.expected_revision(request),
+        )
+        return catalog_pb.UpdateSettingsResponse(version=responses.version(version))
 
     async def list_catalogs(self, call: Call, request: catalog_pb.ListCatalogsRequest) -> catalog_pb.ListCatalogsResponse:
         limits = self._limits

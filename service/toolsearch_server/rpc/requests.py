@@ -2,21 +2,27 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeVar
 
+from toolsearch.tool_search import ConfigError, ToolSearchConfig
 from toolsearch.v1 import catalog_service_pb2 as catalog_pb
-from toolsearch.v1 import entry_pb2, search_service_pb2
+from toolsearch.v1 import entry_pb2, plan_pb2, search_service_pb2, settings_pb2
+from toolsearch_server import text
 from toolsearch_server.entry import Draft, Kind, check_name, make_draft
-from toolsearch_server.errors import FieldInvalid, FieldRequired, LimitExceeded
+from toolsearch_server.errors import FieldInvalid, FieldRequired, LimitExceeded, shorten
 from toolsearch_server.limits import Limits
 from toolsearch_server.query import Query, SearchField, Strategy
 from toolsearch_server.rpc.responses import Detail
 from toolsearch_server.selection import HINTS, Filter
+from toolsearch_server.settings import LONGEST_PHRASE, Settings
 from toolsearch_server.store import CatalogKey
+from toolsearch_server.store.records import WEIGHED, settings_value
+from toolsearch_server.usage import Outcome
 
 DEFAULT_CATALOG = "default"
 
-Value = TypeVar("Value", Kind, Strategy, SearchField, Detail)
+Value = TypeVar("Value", Kind, Strategy, SearchField, Detail, Outcome)
 
 
 def catalog_key(tenant: str, catalog: str, limits: Limits) -> CatalogKey:
@@ -69,6 +75,82 @@ def entry_filter(message: entry_pb2.Filter, limits: Limits) -> Filter:
     )
 
 
+def plan_config(request: plan_pb2.PlanToolsRequest) -> ToolSearchConfig:
+    try:
+        return ToolSearchConfig.from_message(request.config, "config")
+    except ConfigError as error:
+        raise FieldInvalid(str(error), field=error.path, given=shorten(str(error.given)), allowed=error.allowed) from None
+
+
+def plan_filter(request: plan_pb2.PlanToolsRequest, limits: Limits) -> Filter:
+    wanted = entry_filter(request.filter, limits)
+    if set(wanted.kinds) - {Kind.TOOL}:
+        names = ", ".join(kind.name for kind in wanted.kinds)
+        raise FieldInvalid("only tools can be planned", field="filter.kinds", given=names, allowed=Kind.TOOL.name)
+    return replace(wanted, kinds=(Kind.TOOL,))
+
+
+def plan_texts(request: plan_pb2.PlanToolsRequest, limits: Limits) -> None:
+    for field, allowed, limit in (
+        ("provider", limits.filter_value_length, "filter_value_length"),
+        ("model", limits.filter_value_length, "filter_value_length"),
+        ("purpose", limits.purpose_length, "purpose_length"),
+    ):
+        given = len(getattr(request, field))
+        if given > allowed:
+            raise LimitExceeded(field, given=given, allowed=allowed, limit=limit, unit="characters")
+
+
+def usage_reports(reports: Sequence[search_service_pb2.UsageReport], limits: Limits) -> list[tuple[str, Outcome, bool]]:
+    """Name, outcome, and whether a search led there."""
+    if not reports:
+        raise FieldRequired("reports")
+    _check_count(reports, field="reports", allowed=limits.usage_reports, limit="usage_reports")
+    _check_lengths(
+        [report.name for report in reports], field="reports", allowed=limits.lookup_length, limit="lookup_length", of=".name"
+    )
+    return [
+        (report.name, _enum(Outcome, report.outcome, field=f"reports[{index}].outcome"), bool(report.search_id))
+        for index, report in enumerate(reports)
+    ]
+
+
+def settings(message: settings_pb2.CatalogSettings, limits: Limits) -> Settings:
+    for place in WEIGHED:
+        weight = getattr(message.weights, place)
+        if not 0 <= weight <= limits.field_weight:
+            raise FieldInvalid(
+                f"settings.weights.{place} is out of range",
+                field=f"settings.weights.{place}",
+                given=weight,
+                allowed=f"0 to {limits.field_weight}",
+            )
+    for field in ("pinned", "banned"):
+        globs = getattr(message, field)
+        _check_count(globs, field=f"settings.{field}", allowed=limits.patterns_per_setting, limit="patterns_per_setting")
+        _check_lengths(globs, field=f"settings.{field}", allowed=limits.filter_value_length, limit="filter_value_length")
+    _check_count(message.synonyms, field="settings.synonyms", allowed=limits.synonym_groups, limit="synonym_groups")
+    for index, group in enumerate(message.synonyms):
+        _check_synonyms(group.words, field=f"settings.synonyms[{index}].words", limits=limits)
+    return settings_value(message)
+
+
+def _check_synonyms(words: Sequence[str], *, field: str, limits: Limits) -> None:
+    _check_count(words, field=field, allowed=limits.synonyms_per_group, limit="synonyms_per_group")
+    _check_lengths(words, field=field, allowed=limits.synonym_length, limit="synonym_length")
+    for index, word in enumerate(words):
+        found = len(text.words(word))
+        if not 1 <= found <= LONGEST_PHRASE:
+            raise FieldInvalid(
+                f"{field}[{index}] has {found} words",
+                field=f"{field}[{index}]",
+                given=word,
+                allowed=f"1 to {LONGEST_PHRASE} words",
+            )
+    if len(words) < 2:
+        raise FieldInvalid(f"{field} has nothing to be like", field=field, given=len(words), allowed="2 words or more")
+
+
 def page_size(value: int, *, field: str, default: int, most: int) -> int:
     """0 is the default; too much is as much as there may be."""
     if value < 0:
@@ -95,6 +177,7 @@ WriteRequest = (
     | catalog_pb.SyncServerRequest
     | catalog_pb.DeleteServerRequest
     | catalog_pb.DeleteCatalogRequest
+    | catalog_pb.UpdateSettingsRequest
 )
 
 
@@ -169,7 +252,7 @@ def _check_count(values: Sequence[object], *, field: str, allowed: int, limit: s
         raise LimitExceeded(field, given=len(values), allowed=allowed, limit=limit, unit="items")
 
 
-def _check_lengths(values: Sequence[str], *, field: str, allowed: int, limit: str) -> None:
+def _check_lengths(values: Sequence[str], *, field: str, allowed: int, limit: str, of: str = "") -> None:
     for index, value in enumerate(values):
         if len(value) > allowed:
-            raise LimitExceeded(f"{field}[{index}]", given=len(value), allowed=allowed, limit=limit, unit="characters")
+            raise LimitExceeded(f"{field}[{index}]{of}", given=len(value), allowed=allowed, limit=limit, unit="characters")

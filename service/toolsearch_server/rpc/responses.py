@@ -7,10 +7,11 @@ from enum import IntEnum
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from toolsearch.v1 import catalog_service_pb2 as catalog_pb
-from toolsearch.v1 import entry_pb2, search_service_pb2
+from toolsearch.v1 import entry_pb2, plan_pb2, search_service_pb2
 from toolsearch_server import changes
 from toolsearch_server.catalog import View
 from toolsearch_server.entry import Entry
+from toolsearch_server.plan import Plan
 from toolsearch_server.query import Query
 from toolsearch_server.ranking import Match, Ranking, message
 from toolsearch_server.store import CatalogRecord
@@ -83,6 +84,7 @@ def search(
     explain: bool,
     answer_bytes: int,
     staleness: float | None,
+    search_id: str,
 ) -> search_service_pb2.SearchToolsResponse:
     matches: list[search_service_pb2.Match] = []
     for match in ranking.matches:
@@ -99,6 +101,7 @@ def search(
         strategy=f"STRATEGY_{ranking.strategy.name}",
         message=message(ranking, query),
         near_names=ranking.near_names,
+        search_id=search_id,
     )
 
 
@@ -111,6 +114,37 @@ def _match(view: View, match: Match, *, detail: Detail, explain: bool) -> search
         reason=match.reason,
         matched_by=[f"MATCHED_BY_{by.name}" for by in match.matched_by],
         explanation=[search_service_pb2.ScorePart(name=part.name, value=part.value, detail=part.detail) for part in parts],
+    )
+
+
+def plan(value: Plan, view: View, staleness: float | None) -> plan_pb2.PlanToolsResponse:
+    search = value.search
+    execution = "PROVIDER" if search is not None and not search.by_client else "CLIENT"
+    return plan_pb2.PlanToolsResponse(
+        tools=[
+            plan_pb2.PlannedTool(
+                name=each.name,
+                alias=each.alias,
+                server=each.server,
+                eager=each.name in value.reasons,
+                tokens=each.tokens,
+                reason=value.reasons.get(each.name, ""),
+            )
+            for each in value.entries
+        ],
+        payload=value.payload,
+        report=plan_pb2.PlanReport(
+            eager_count=len(value.reasons),
+            deferred_count=value.deferred_count,
+            tokens_before=value.tokens_before,
+            tokens_after=value.tokens_after,
+            unmatched_patterns=value.unmatched_patterns,
+            warnings=value.warnings,
+            context_window=value.context_window,
+        ),
+        version=version(view.version, staleness),
+        search_tool="" if search is None else search.name,
+        execution=f"SEARCH_EXECUTION_{'UNSPECIFIED' if search is None else execution}",
     )
 
 

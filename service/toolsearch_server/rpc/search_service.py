@@ -4,20 +4,26 @@ from bisect import bisect_right
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 
-from toolsearch.v1 import search_service_pb2
-from toolsearch_server import ranking, selection
+from toolsearch.v1 import plan_pb2, search_service_pb2
+from toolsearch_server import plan, ranking, selection
 from toolsearch_server.auth import Role
 from toolsearch_server.catalog import Catalog, ChangedNames, View
 from toolsearch_server.catalogs import Catalogs, Current, Deleted, SnapshotNeeded, WatchEvent
+from toolsearch_server.entry import Entry
 from toolsearch_server.limits import Limits
+from toolsearch_server.query import Query
 from toolsearch_server.rpc import requests, responses
 from toolsearch_server.rpc.calls import Call, Method
 from toolsearch_server.rpc.pages import Pages
 from toolsearch_server.rpc.responses import Detail
+from toolsearch_server.selection import Filter
 from toolsearch_server.store import CatalogKey
 from toolsearch_server.tracing import Tracer
 
 EXPLAINED_MISSES = 10
+FITTING_ENTRIES = 20
+FITTING_RELEVANCE = 0.2
+"""How many entries a plan's purpose may preload, and how relevant they have to be."""
 
 SERVICE = search_service_pb2.DESCRIPTOR.services_by_name["ToolSearchService"]
 
@@ -26,6 +32,7 @@ ReadRequest = (
     | search_service_pb2.ListToolsRequest
     | search_service_pb2.ListNamespacesRequest
     | search_service_pb2.GetToolsRequest
+    | plan_pb2.PlanToolsRequest
 )
 
 
@@ -42,6 +49,8 @@ class ToolSearchService:
             "ListTools": Method(self.list_tools, Role.READER),
             "ListNamespaces": Method(self.list_namespaces, Role.READER),
             "GetTools": Method(self.get_tools, Role.READER),
+            "PlanTools": Method(self.plan_tools, Role.READER),
+            "ReportUsage": Method(self.report_usage, Role.READER),
             "WatchCatalog": Method(self.watch_catalog, Role.READER),
         }
 
@@ -63,6 +72,7 @@ class ToolSearchService:
             explain=request.explain,
             answer_bytes=self._limits.answer_bytes,
             staleness=catalog.staleness,
+            search_id=call.request_id,
         )
 
     async def list_tools(
@@ -118,6 +128,49 @@ class ToolSearchService:
             version=responses.version(view.version, catalog.staleness),
         )
 
+    async def plan_tools(self, call: Call, request: plan_pb2.PlanToolsRequest) -> plan_pb2.PlanToolsResponse:
+        requests.plan_texts(request, self._limits)
+        config = requests.plan_config(request)
+        wanted = requests.plan_filter(request, self._limits)
+        catalog, view = await self._view(call, request)
+        asked = plan.Asked(
+            entries=await catalog.read(view, lambda: view.select(wanted, unbanned=True)),
+            provider=request.provider,
+            model=request.model,
+            config=config,
+            fitting=await self._fitting(call, catalog, view, request.purpose, wanted),
+            settings=view.entries.settings,
+            usage=catalog.usage,
+        )
+        made = await catalog.read_slowly(partial(plan.plan, asked, self._limits, with_payload=not request.without_payload))
+        kind = "none" if made.search is None else "own" if made.search.by_client else "provider"
+        call.facts.update(eager=len(made.reasons), deferred=made.deferred_count, search_tool=kind)
+        return responses.plan(made, view, catalog.staleness)
+
+    async def _fitting(self, call: Call, catalog: Catalog, view: View, purpose: str, wanted: Filter) -> Sequence[Entry]:
+        if not purpose.strip():
+            return ()
+        query = Query(texts=(purpose,), filter=wanted, limit=FITTING_ENTRIES, min_relevance=FITTING_RELEVANCE)
+        found = await catalog.search(view, query, patience=call.wait_seconds)
+        return [view.entry(match.slot) for match in found.matches]
+
+    async def report_usage(
+        self, call: Call, request: search_service_pb2.ReportUsageRequest
+    ) -> search_service_pb2.ReportUsageResponse:
+        reports = requests.usage_reports(request.reports, self._limits)
+        key = self._key(call, request)
+        _, view = await self._catalogs.view(key, min_revision=0, epoch="", timeout=call.wait_seconds)
+        unknown: dict[str, None] = {}
+        call.facts["used"] = used = []
+        for name, outcome, by_search in reports:
+            entry = view.entries.find(name)
+            if entry is None:
+                unknown[name] = None
+                continue
+            self._catalogs.usage.report(key, entry.key, outcome)
+            used.append((outcome.name, by_search))
+        return search_service_pb2.ReportUsageResponse(accepted=len(used), unknown_names=unknown)
+
     async def watch_catalog(
         self, call: Call, request: search_service_pb2.WatchCatalogRequest
     ) -> AsyncIterator[search_service_pb2.WatchCatalogResponse]:
@@ -136,7 +189,11 @@ class ToolSearchService:
             timeout=call.wait_seconds,
         )
 
-    def _key(self, call: Call, request: ReadRequest | search_service_pb2.WatchCatalogRequest) -> CatalogKey:
+    def _key(
+        self,
+        call: Call,
+        request: ReadRequest | search_service_pb2.WatchCatalogRequest | search_service_pb2.ReportUsageRequest,
+    ) -> CatalogKey:
         return requests.catalog_key(call.caller.tenant, request.catalog, self._limits)
 
     def _page_size(self, value: int) -> int:
@@ -177,6 +234,7 @@ def _watch_response(event: WatchEvent) -> search_service_pb2.WatchCatalogRespons
         case ChangedNames():
             response.changed.upserted_names.extend(event.upserted)
             response.changed.deleted_names.extend(event.gone)
+            response.changed.settings_changed = event.settings
             response.changed.SetInParent()
         case Current():
             response.current.SetInParent()

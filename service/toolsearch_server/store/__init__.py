@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from toolsearch_server.changes import Change, Entries, Size, Version
+from toolsearch_server.entry import EntryKey
 
 
 class CatalogKey(NamedTuple):
@@ -79,6 +80,14 @@ class Store(Protocol):
 
     async def delete(self, key: CatalogKey, expected: Version) -> None:
         """Delete a catalog that is at `expected`, with its log. Raises Conflict."""
+        ...
+
+    async def add_usage(self, key: CatalogKey, uses: Mapping[EntryKey, float]) -> None:
+        """Add to what is counted of a catalog's entries; of too many, those that count least are dropped."""
+        ...
+
+    async def usage(self, key: CatalogKey) -> dict[EntryKey, float]:
+        """What is counted of a catalog's entries."""
         ...
 
     async def vectors(self, model: str, digests: Sequence[bytes]) -> list[bytes | None]:

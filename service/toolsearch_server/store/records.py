@@ -2,10 +2,13 @@
 
 from datetime import UTC, datetime
 
-from toolsearch.v1 import change_pb2
+from toolsearch.v1 import change_pb2, settings_pb2
 from toolsearch_server.changes import Change, Version
 from toolsearch_server.entry import Draft, Entry, EntryKey, Kind, make_entry
+from toolsearch_server.settings import Settings
 from toolsearch_server.store import Announced, CatalogKey, Disturbed
+
+WEIGHED = ("name", "description", "parameters")
 
 
 def encode_entry(entry: Entry) -> bytes:
@@ -20,6 +23,43 @@ def encode_key(key: EntryKey) -> bytes:
     return _key(key).SerializeToString(deterministic=True)
 
 
+def decode_key(data: bytes) -> EntryKey:
+    return _decoded_key(change_pb2.EntryKey.FromString(data))
+
+
+def encode_settings(settings: Settings) -> bytes:
+    return settings_message(settings).SerializeToString(deterministic=True)
+
+
+def decode_settings(data: bytes) -> Settings:
+    return settings_value(settings_pb2.CatalogSettings.FromString(data))
+
+
+def settings_message(settings: Settings) -> settings_pb2.CatalogSettings:
+    message = settings_pb2.CatalogSettings(
+        synonyms=[settings_pb2.Synonyms(words=words) for words in settings.synonyms],
+        pinned=settings.pinned,
+        banned=settings.banned,
+        ignore_usage=settings.ignore_usage,
+    )
+    for place in WEIGHED:
+        weight = getattr(settings, f"{place}_weight")
+        if weight != 1:
+            setattr(message.weights, place, weight)
+    return message
+
+
+def settings_value(message: settings_pb2.CatalogSettings) -> Settings:
+    weights = {f"{place}_weight": getattr(message.weights, place) for place in WEIGHED if message.weights.HasField(place)}
+    return Settings(
+        synonyms=tuple(tuple(group.words) for group in message.synonyms),
+        pinned=tuple(message.pinned),
+        banned=tuple(message.banned),
+        ignore_usage=message.ignore_usage,
+        **weights,
+    )
+
+
 def encode_change(version: Version, time: datetime, change: Change, previous_id: str = "") -> bytes:
     message = change_pb2.Change(
         epoch=version.epoch,
@@ -30,6 +70,7 @@ def encode_change(version: Version, time: datetime, change: Change, previous_id:
         id=version.id,
         trace_parent=change.trace_parent,
         previous_id=previous_id,
+        settings=None if change.settings is None else settings_message(change.settings),
     )
     message.time.FromDatetime(time.astimezone(UTC))
     return message.SerializeToString(deterministic=True)
@@ -42,10 +83,11 @@ def decode_change(data: bytes) -> tuple[Version, Change]:
 def _change(message: change_pb2.Change) -> tuple[Version, Change]:
     change = Change(
         upserts=tuple(_entry(stored) for stored in message.upserts),
-        deletes=tuple(EntryKey(key.server, Kind(key.kind), key.local_name) for key in message.deletes),
+        deletes=tuple(map(_decoded_key, message.deletes)),
         gone_names=tuple(message.gone_names),
         trace_parent=message.trace_parent,
         previous_id=message.previous_id,
+        settings=settings_value(message.settings) if message.HasField("settings") else None,
     )
     return Version(message.epoch, message.revision, message.id), change
 
@@ -108,6 +150,10 @@ def _entry(stored: change_pb2.StoredEntry) -> Entry:
         summary=stored.summary,
     )
     return make_entry(draft, name=stored.name, alias=stored.alias)
+
+
+def _decoded_key(key: change_pb2.EntryKey) -> EntryKey:
+    return EntryKey(key.server, Kind(key.kind), key.local_name)
 
 
 def _key(key: EntryKey) -> change_pb2.EntryKey:

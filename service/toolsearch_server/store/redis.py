@@ -1,8 +1,8 @@
 """The shared store: Redis, alone, behind Sentinel, or as a Cluster.
 
-Per catalog there are three keys in one slot: `meta` (epoch, revision, id of the latest change, time), `entries` (a hash) and
-`log` (a stream). One script writes all three and announces the change. What each script promises is written on top of it.
-"""
+Per catalog there are four keys in one slot: `meta` (epoch, revision, id of the latest change, time, settings), `entries` (a
+hash), `log` (a stream) and `usage` (a sorted set). One script writes the first three and announces the change. What each
+script promises is written on top of it."""
 
 import asyncio
 import hashlib
@@ -24,18 +24,23 @@ from redis.asyncio.sentinel import Sentinel
 from redis.backoff import ExponentialWithJitterBackoff
 
 from toolsearch_server.changes import NO_VERSION, Change, Entries, Size, Version
+from toolsearch_server.entry import EntryKey
 from toolsearch_server.errors import StoreUnavailable
 from toolsearch_server.limits import Limits
+from toolsearch_server.settings import Settings
 from toolsearch_server.store import CatalogKey, CatalogRecord, Conflict, Followed
 from toolsearch_server.store.location import Host, RedisLocation
 from toolsearch_server.store.records import (
     decode_change,
     decode_entry,
+    decode_key,
+    decode_settings,
     encode_announcement,
     encode_change,
     encode_deletion,
     encode_entry,
     encode_key,
+    encode_settings,
 )
 from toolsearch_server.store.redis_feed import RedisFeed, heed_cancellation
 from toolsearch_server.store.redis_hints import listen
@@ -47,6 +52,8 @@ VERSIONS_AT_ONCE = 500
 SCANNED_AT_ONCE = 500
 SNAPSHOT_ATTEMPTS = 3
 VECTORS_AT_ONCE = 200
+USAGE_SECONDS = 180 * 24 * 3600
+"""What was used last before that has nearly no weight left."""
 DELETION_SECONDS = 24 * 3600
 """How long a replica may be out of touch and still learn that a catalog was deleted, and not lost."""
 UNUSED_NAME_SECONDS = 300
@@ -127,13 +134,16 @@ class RedisStore:
         all changes made since the reading began, in order, whatever was read becomes the newest version.
         """
         for _ in range(SNAPSHOT_ATTEMPTS):
-            (version,) = await self.versions([key])
-            if version in (None, NO_VERSION):
+            async with self._failures("read"):
+                meta: Any = await self._client.hmget(self._keys.meta(key), "epoch", "revision", "id", "deleted", "settings")
+            version = _version(*meta[:4])
+            if version is None or version == NO_VERSION:
                 return None
+            settings = decode_settings(meta[4] or b"")
             records = await self._scan(self._keys.entries(key))
             changes = await self.changes_since(key, version)
             if changes is not None:
-                return await asyncio.to_thread(_brought_up, version, records, changes)
+                return await asyncio.to_thread(_brought_up, version, settings, records, changes)
         raise StoreUnavailable(f"the catalog {key.catalog!r} changes faster than it can be read")
 
     async def _scan(self, name: str) -> list[bytes]:
@@ -178,6 +188,8 @@ class RedisStore:
         arguments += (change.size.entries, change.size.bytes)
         arguments += (self._limits.log_changes, self._limits.log_bytes, record)
         arguments += await self._announcing(key, encode_announcement(version, announced))
+        # Marked, because settings like the defaults are no bytes at all.
+        arguments.append(b"" if change.settings is None else b"=" + encode_settings(change.settings))
         arguments += await asyncio.to_thread(_written, change)
         # Shielded: a caller that goes away must not leave the outcome of a begun write unknown to the catalog.
         answer = await asyncio.shield(
@@ -197,7 +209,7 @@ class RedisStore:
     async def delete(self, key: CatalogKey, expected: Version) -> None:
         answer = await self._run(
             "delete",
-            [self._keys.meta(key), self._keys.entries(key), self._keys.log(key)],
+            [self._keys.meta(key), self._keys.entries(key), self._keys.log(key), self._keys.usage(key)],
             [*_spelled(expected), expected.id, DELETION_SECONDS, *await self._announcing(key, encode_deletion(expected))],
             "write",
         )
@@ -217,6 +229,21 @@ class RedisStore:
     async def forget_followed(self, server: Followed) -> None:
         async with self._failures("write"):
             await self._client.execute_command("SREM", self._keys.followed, _member(server))
+
+    async def add_usage(self, key: CatalogKey, uses: Mapping[EntryKey, float]) -> None:
+        name = self._keys.usage(key)
+        async with self._failures("write"):
+            pipeline = self._client.pipeline(transaction=False)
+            for entry, count in uses.items():
+                pipeline.zincrby(name, count, encode_key(entry))
+            pipeline.zremrangebyrank(name, 0, -(self._limits.usage_entries + 1))
+            pipeline.expire(name, USAGE_SECONDS)
+            await pipeline.execute()
+
+    async def usage(self, key: CatalogKey) -> dict[EntryKey, float]:
+        async with self._failures("read"):
+            found: Any = await self._client.zrange(self._keys.usage(key), 0, -1, withscores=True)
+        return {decode_key(entry): count for entry, count in found}
 
     async def vectors(self, model: str, digests: Sequence[bytes]) -> list[bytes | None]:
         found: list[bytes | None] = []
@@ -379,15 +406,18 @@ def _written(change: Change) -> list[Any]:
     return arguments
 
 
-def _brought_up(version: Version, records: Sequence[bytes], changes: Sequence[tuple[Version, Change]]) -> Entries:
+def _brought_up(
+    version: Version, settings: Settings, records: Sequence[bytes], changes: Sequence[tuple[Version, Change]]
+) -> Entries:
     entries = {entry.key: entry for entry in map(decode_entry, records)}
     for _, change in changes:
         for key in change.deletes:
             entries.pop(key, None)
         entries.update((entry.key, entry) for entry in change.upserts)
+        settings = change.settings or settings
     newest = changes[-1][0] if changes else version
     # In the order of their keys, as the embedded store has them: the order of a hash means nothing.
-    return Entries.of(newest, sorted(entries.values(), key=_key_bytes))
+    return Entries.of(newest, sorted(entries.values(), key=_key_bytes), settings)
 
 
 def _refuse_conflict(answer: Sequence[Any]) -> None:

@@ -22,6 +22,9 @@ class Keys:
     def log(self, key: CatalogKey) -> str:
         return f"{self._catalog(key)}:log"
 
+    def usage(self, key: CatalogKey) -> str:
+        return f"{self._catalog(key)}:usage"
+
     def channel(self, key: CatalogKey) -> str:
         return f"{self._catalog(key)}:changes"
 

@@ -13,12 +13,22 @@ from pathlib import Path
 from typing import IO, TypeVar
 
 from toolsearch_server.changes import NO_VERSION, Change, Entries, Size, Version
+from toolsearch_server.entry import EntryKey
 from toolsearch_server.errors import StoreUnavailable
 from toolsearch_server.limits import Limits
 from toolsearch_server.store import CatalogKey, CatalogRecord, Conflict, Followed, StoreOpenError
-from toolsearch_server.store.records import decode_change, decode_entry, encode_change, encode_entry, encode_key
+from toolsearch_server.store.records import (
+    decode_change,
+    decode_entry,
+    decode_key,
+    decode_settings,
+    encode_change,
+    encode_entry,
+    encode_key,
+    encode_settings,
+)
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 APPLICATION_ID = 0x746F6F6C
 """Marks the file as ours: "tool"."""
 FOLLOWED_SCHEMA = """
@@ -27,6 +37,14 @@ CREATE TABLE followed (
     catalog TEXT NOT NULL,
     server TEXT NOT NULL,
     PRIMARY KEY (tenant, catalog, server)
+) WITHOUT ROWID;
+"""
+USAGE_SCHEMA = """
+CREATE TABLE usage (
+    catalog INTEGER NOT NULL REFERENCES catalogs ON DELETE CASCADE,
+    key BLOB NOT NULL,
+    uses REAL NOT NULL,
+    PRIMARY KEY (catalog, key)
 ) WITHOUT ROWID;
 """
 SCHEMA = f"""
@@ -39,6 +57,7 @@ CREATE TABLE catalogs (
     updated REAL NOT NULL,
     entries INTEGER NOT NULL DEFAULT 0,
     bytes INTEGER NOT NULL DEFAULT 0,
+    settings BLOB NOT NULL DEFAULT x'',
     UNIQUE (tenant, name)
 );
 CREATE TABLE entries (
@@ -54,6 +73,7 @@ CREATE TABLE log (
     PRIMARY KEY (catalog, revision)
 ) WITHOUT ROWID;
 {FOLLOWED_SCHEMA}
+{USAGE_SCHEMA}
 """
 FROM_1 = f"""
 {FOLLOWED_SCHEMA}
@@ -64,6 +84,12 @@ UPDATE catalogs SET
     bytes = (SELECT coalesce(sum(length(record)), 0) FROM entries WHERE catalog = catalogs.id);
 """  # noqa: S608 a constant
 """Sizes are about right until the next write."""
+FROM_2 = f"""
+{USAGE_SCHEMA}
+ALTER TABLE catalogs ADD COLUMN settings BLOB NOT NULL DEFAULT x'';
+"""
+UPGRADES = {1: FROM_1, 2: FROM_2}
+"""What leads from each earlier format to the one after it."""
 # A cache, which stores of the same format may lack. `used` counts up: the smallest were not used for longest.
 VECTORS_SCHEMA = """
 CREATE TABLE IF NOT EXISTS vectors (
@@ -129,8 +155,8 @@ class SqliteStore:
         found = await self._run(lambda: self._snapshot(key))
         if found is None:
             return None
-        version, rows = found
-        return await asyncio.to_thread(lambda: Entries.of(version, map(decode_entry, rows)))
+        version, settings, rows = found
+        return await asyncio.to_thread(lambda: Entries.of(version, map(decode_entry, rows), decode_settings(settings)))
 
     async def changes_since(self, key: CatalogKey, version: Version) -> list[tuple[Version, Change]] | None:
         return await self._run(lambda: self._changes_since(key, version))
@@ -153,6 +179,14 @@ class SqliteStore:
     async def forget_followed(self, server: Followed) -> None:
         query = "DELETE FROM followed WHERE tenant = ? AND catalog = ? AND server = ?"
         await self._run(lambda: self._connection.execute(query, (*server.key, server.server)))
+
+    async def add_usage(self, key: CatalogKey, uses: Mapping[EntryKey, float]) -> None:
+        await self._run(lambda: self._add_usage(key, uses))
+
+    async def usage(self, key: CatalogKey) -> dict[EntryKey, float]:
+        query = "SELECT key, uses FROM usage WHERE catalog = (SELECT id FROM catalogs WHERE tenant = ? AND name = ?)"
+        rows = await self._run(lambda: self._connection.execute(query, key).fetchall())
+        return {decode_key(entry): uses for entry, uses in rows}
 
     async def vectors(self, model: str, digests: Sequence[bytes]) -> list[bytes | None]:
         return await self._run(lambda: self._vectors(model, digests))
@@ -178,12 +212,13 @@ class SqliteStore:
         row = self._connection.execute(query, key).fetchone()
         return None if row is None else _record(*row)
 
-    def _snapshot(self, key: CatalogKey) -> tuple[Version, list[bytes]] | None:
+    def _snapshot(self, key: CatalogKey) -> tuple[Version, bytes, list[bytes]] | None:
         row = self._row(key)
         if row is None:
             return None
+        (settings,) = self._connection.execute("SELECT settings FROM catalogs WHERE id = ?", (row[0],)).fetchone()
         query = "SELECT record FROM entries WHERE catalog = ? ORDER BY key"
-        return row[1], [record for (record,) in self._connection.execute(query, (row[0],))]
+        return row[1], settings, [record for (record,) in self._connection.execute(query, (row[0],))]
 
     def _changes_since(self, key: CatalogKey, version: Version) -> list[tuple[Version, Change]] | None:
         row = self._row(key)
@@ -210,6 +245,9 @@ class SqliteStore:
                 "INSERT OR REPLACE INTO entries VALUES (?, ?, ?)",
                 ((catalog, encode_key(entry.key), encode_entry(entry)) for entry in change.upserts),
             )
+            if change.settings is not None:
+                settings = encode_settings(change.settings)
+                self._connection.execute("UPDATE catalogs SET settings = ? WHERE id = ?", (settings, catalog))
             record = encode_change(version, now, change)
             self._connection.execute("INSERT INTO log VALUES (?, ?, ?)", (catalog, version.revision, record))
             self._trim_log(catalog, version.revision)
@@ -254,6 +292,22 @@ class SqliteStore:
                 raise Conflict(actual)
             if row is not None:
                 self._connection.execute("DELETE FROM catalogs WHERE id = ?", (row[0],))
+
+    def _add_usage(self, key: CatalogKey, uses: Mapping[EntryKey, float]) -> None:
+        with self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
+            row = self._row(key)
+            if row is None:
+                return
+            self._connection.executemany(
+                "INSERT INTO usage VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET uses = uses + excluded.uses",
+                ((row[0], encode_key(entry), count) for entry, count in uses.items()),
+            )
+            self._connection.execute(
+                "DELETE FROM usage WHERE catalog = ?1 AND key NOT IN"
+                " (SELECT key FROM usage WHERE catalog = ?1 ORDER BY uses DESC LIMIT ?2)",
+                (row[0], self._limits.usage_entries),
+            )
 
     def _vectors(self, model: str, digests: Sequence[bytes]) -> list[bytes | None]:
         found: list[bytes | None] = []
@@ -334,8 +388,9 @@ def _prepare(connection: sqlite3.Connection, path: Path | None) -> None:
         connection.executescript(
             f"BEGIN; {SCHEMA} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
         )
-    elif found == 1:
-        connection.executescript(f"BEGIN; {FROM_1} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+    elif found in UPGRADES:
+        upgrade = "".join(UPGRADES[version] for version in range(found, SCHEMA_VERSION))
+        connection.executescript(f"BEGIN; {upgrade} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
     elif found != SCHEMA_VERSION:
         raise StoreOpenError(f"the store {path} has format {found}, this program reads format {SCHEMA_VERSION}")
     connection.executescript(VECTORS_SCHEMA)

@@ -10,8 +10,9 @@ from typing import Any, Generic, TypeVar
 from google.protobuf.message import Message
 
 from toolsearch import types as t
+from toolsearch.tool_search import ToolSearchConfig
 from toolsearch.v1 import catalog_service_pb2 as catalog_pb
-from toolsearch.v1 import entry_pb2, search_service_pb2
+from toolsearch.v1 import entry_pb2, plan_pb2, search_service_pb2, settings_pb2, strategy_pb2
 
 SEARCH = "ToolSearchService"
 CATALOG = "CatalogService"
@@ -133,6 +134,65 @@ def get_tools(reading: Reading, names: Sequence[str], detail: t.Detail | str) ->
         return PartialGet(answered, tuple(found.omitted_names))
 
     return Call(SEARCH, "GetTools", request, result)
+
+
+def plan(
+    reading: Reading,
+    provider: str,
+    model: str,
+    config: ToolSearchConfig | Definition | None,
+    *,
+    purpose: str,
+    filter: t.Filter | None,  # noqa: A002
+    payload: bool,
+) -> Call[t.PlanResult]:
+    if not isinstance(config, ToolSearchConfig):
+        config = ToolSearchConfig.from_dict(config)
+    request = plan_pb2.PlanToolsRequest(
+        provider=provider,
+        model=model,
+        config=config.to_message(),
+        purpose=purpose,
+        filter=_filter(filter),
+        without_payload=not payload,
+        **reading.fields,
+    )
+    return Call(SEARCH, "PlanTools", request, _plan_result)
+
+
+def report_usage(catalog: str, reports: Iterable[t.UsageReport]) -> Call[tuple[str, ...]]:
+    request = search_service_pb2.ReportUsageRequest(
+        catalog=catalog,
+        reports=[
+            search_service_pb2.UsageReport(
+                name=report.name,
+                outcome=_enum("USAGE_OUTCOME", t.UsageOutcome(report.outcome)),
+                search_id=report.search_id,
+            )
+            for report in reports
+        ],
+    )
+    return Call(SEARCH, "ReportUsage", request, lambda answer: tuple(answer.unknown_names))
+
+
+def get_settings(reading: Reading) -> Call[t.CatalogSettings]:
+    return Call(CATALOG, "GetSettings", catalog_pb.GetSettingsRequest(**reading.fields), _settings)
+
+
+def update_settings(catalog: str, settings: t.CatalogSettings, expected_revision: int | None) -> Call[t.WriteResult]:
+    for group in settings.synonyms:
+        _refuse_text(group, "synonyms")
+    message = settings_pb2.CatalogSettings(
+        weights=settings_pb2.FieldWeights(
+            name=settings.name_weight, description=settings.description_weight, parameters=settings.parameters_weight
+        ),
+        synonyms=[settings_pb2.Synonyms(words=group) for group in settings.synonyms],
+        pinned=settings.pinned,
+        banned=settings.banned,
+        ignore_usage=settings.ignore_usage,
+    )
+    request = catalog_pb.UpdateSettingsRequest(catalog=catalog, settings=message, expected_revision=expected_revision)
+    return Call(CATALOG, "UpdateSettings", request, lambda answer: t.WriteResult(version=_version(answer.version)))
 
 
 def watch(catalog: str, start: t.Version | None) -> Call[t.WatchEvent]:
@@ -298,9 +358,41 @@ def _search_result(message: search_service_pb2.SearchToolsResponse) -> t.SearchR
         matches=tuple(map(_match, message.matches)),
         total=message.total,
         version=_version(message.version),
-        strategy=t.Strategy[_name(search_service_pb2.Strategy, message.strategy, "STRATEGY")],
+        strategy=t.Strategy[_name(strategy_pb2.Strategy, message.strategy, "STRATEGY")],
         message=message.message,
         near_names=tuple(message.near_names),
+        search_id=message.search_id,
+    )
+
+
+def _plan_result(message: plan_pb2.PlanToolsResponse) -> t.PlanResult:
+    report = message.report
+    return t.PlanResult(
+        tools=tuple(
+            t.PlannedTool(tool.name, tool.alias, tool.server, tool.eager, tool.tokens, tool.reason) for tool in message.tools
+        ),
+        payload=tuple(json.loads(message.payload)) if message.payload else (),
+        search_tool=message.search_tool,
+        by_provider=message.execution == plan_pb2.SEARCH_EXECUTION_PROVIDER,
+        tokens_before=report.tokens_before,
+        tokens_after=report.tokens_after,
+        unmatched_patterns=tuple(report.unmatched_patterns),
+        warnings=tuple(report.warnings),
+        context_window=report.context_window,
+        version=_version(message.version),
+    )
+
+
+def _settings(message: catalog_pb.GetSettingsResponse) -> t.CatalogSettings:
+    found = message.settings
+    weights = found.weights
+    places = ("name", "description", "parameters")
+    return t.CatalogSettings(
+        synonyms=tuple(tuple(group.words) for group in found.synonyms),
+        pinned=tuple(found.pinned),
+        banned=tuple(found.banned),
+        ignore_usage=found.ignore_usage,
+        **{f"{place}_weight": getattr(weights, place) for place in places if weights.HasField(place)},
     )
 
 
@@ -352,6 +444,7 @@ def _watch_event(message: search_service_pb2.WatchCatalogResponse) -> t.WatchEve
         version=_version(message.version),
         upserted=tuple(changed.upserted_names),
         deleted=tuple(changed.deleted_names),
+        settings_changed=changed.settings_changed,
     )
 
 

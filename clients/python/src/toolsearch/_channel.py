@@ -19,6 +19,7 @@ SERVICE_CONFIG = json.dumps(
                 "name": [
                     {"service": "toolsearch.v1.ToolSearchService"},
                     {"service": "toolsearch.v1.CatalogService", "method": "GetCatalog"},
+                    {"service": "toolsearch.v1.CatalogService", "method": "GetSettings"},
                     {"service": "toolsearch.v1.CatalogService", "method": "ListCatalogs"},
                     {"service": "toolsearch.v1.CatalogService", "method": "ListTenants"},
                 ],

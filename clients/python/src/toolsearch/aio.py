@@ -13,6 +13,7 @@ from toolsearch._calls import Call, Definition, Page
 from toolsearch._channel import Connection, Tls, traced
 from toolsearch._session import Session, reconnect_delays
 from toolsearch.errors import Unavailable, from_rpc_error
+from toolsearch.tool_search import ToolSearchConfig
 from toolsearch.v1.catalog_service_pb2_grpc import CatalogServiceStub
 from toolsearch.v1.search_service_pb2_grpc import ToolSearchServiceStub
 
@@ -147,6 +148,29 @@ class AsyncClient:
             found = found.joined(await self._run(_calls.get_tools(reading, found.omitted, detail), timeout))
         return found.result
 
+    async def plan_tools(
+        self,
+        provider: str,
+        model: str,
+        config: ToolSearchConfig | Definition | None = None,
+        *,
+        purpose: str = "",
+        filter: t.Filter | None = None,  # noqa: A002
+        payload: bool = True,
+        min_revision: int | None = None,
+        timeout: float | None = None,
+    ) -> t.PlanResult:
+        """Which tools to load up front and which to find by search, and what to send to the provider. `config` is the
+        `tool_search` block; `purpose`, what the conversation is about, preloads what fits it."""
+        reading = self._session.reading(min_revision)
+        call = _calls.plan(reading, provider, model, config, purpose=purpose, filter=filter, payload=payload)
+        return await self._run(call, timeout)
+
+    async def report_usage(self, reports: Iterable[t.UsageReport], *, timeout: float | None = None) -> tuple[str, ...]:
+        """Say what became of entries that were used, so that what is used much comes a little earlier. The names that no
+        entry has are returned."""
+        return await self._run(_calls.report_usage(self.catalog, reports), timeout)
+
     async def watch(self, start: t.Version | None = None) -> AsyncIterator[t.WatchEvent]:
         """What changes in the catalog, after `start` or from now on, for ever: a lost connection is taken up again."""
         delays = reconnect_delays()
@@ -195,6 +219,16 @@ class AsyncClient:
     ) -> t.WriteResult:
         """Delete everything that came from one server."""
         return await self._run(_calls.delete_server(self.catalog, server, expected_revision), timeout)
+
+    async def get_settings(self, *, min_revision: int | None = None, timeout: float | None = None) -> t.CatalogSettings:
+        """How the catalog is searched."""
+        return await self._run(_calls.get_settings(self._session.reading(min_revision)), timeout)
+
+    async def update_settings(
+        self, settings: t.CatalogSettings, *, expected_revision: int | None = None, timeout: float | None = None
+    ) -> t.WriteResult:
+        """Say how the catalog is searched, in the place of all earlier settings."""
+        return await self._run(_calls.update_settings(self.catalog, settings, expected_revision), timeout)
 
     async def get_catalog(self, *, timeout: float | None = None) -> t.CatalogInfo:
         """Counts, version and token totals."""

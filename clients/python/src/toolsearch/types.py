@@ -60,6 +60,15 @@ class MatchedBy(StrEnum):
     """Newer than this client."""
 
 
+class UsageOutcome(StrEnum):
+    """What became of a use."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    DECLINED = "declined"
+    """A person or a policy did not let it be called."""
+
+
 @dataclass(frozen=True, slots=True)
 class Version:
     """Which state of a catalog an answer reflects. Revisions of different epochs cannot be compared."""
@@ -172,6 +181,8 @@ class SearchResult:
     """What was used: what "auto" chose."""
     message: str
     near_names: tuple[str, ...]
+    search_id: str = field(default="", compare=False)
+    """For UsageReport."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,11 +221,11 @@ class WriteResult:
     """What a write did, by canonical name."""
 
     version: Version
-    added: tuple[str, ...]
-    updated: tuple[str, ...]
-    deleted: tuple[str, ...]
-    unchanged: int
-    notices: tuple[NameNotice, ...]
+    added: tuple[str, ...] = ()
+    updated: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    unchanged: int = 0
+    notices: tuple[NameNotice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,3 +283,67 @@ class WatchEvent:
     version: Version
     upserted: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
+    settings_changed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTool:
+    """What a plan says of one tool. `reason`: why it is eager."""
+
+    name: str
+    alias: str
+    server: str
+    eager: bool
+    tokens: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanResult:
+    """Which tools to load up front and which to find by search, and what to send for that. Tokens are estimates."""
+
+    tools: tuple[PlannedTool, ...]
+    """By canonical name."""
+    payload: tuple[Mapping[str, Any], ...]
+    """`tools` of the request to the provider."""
+    search_tool: str
+    """Empty: the payload has none, and needs none."""
+    by_provider: bool
+    """Whether the provider carries out the searches, and not the caller."""
+    tokens_before: int
+    tokens_after: int
+    unmatched_patterns: tuple[str, ...]
+    warnings: tuple[str, ...]
+    context_window: int
+    version: Version
+
+    @property
+    def eager(self) -> tuple[PlannedTool, ...]:
+        return tuple(tool for tool in self.tools if tool.eager)
+
+    @property
+    def deferred(self) -> tuple[PlannedTool, ...]:
+        return tuple(tool for tool in self.tools if not tool.eager)
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReport:
+    """A use of an entry, by canonical name or alias. `search_id` is that of the answer in which it was found."""
+
+    name: str
+    outcome: UsageOutcome | str = UsageOutcome.SUCCEEDED
+    search_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogSettings:
+    """How a catalog is searched. Weights say how often words count that stand there, 0 to 10; `synonyms` are groups of words
+    that mean the same; `pinned` and `banned` are globs on canonical names."""
+
+    name_weight: int = 1
+    description_weight: int = 1
+    parameters_weight: int = 1
+    synonyms: Sequence[Sequence[str]] = ()
+    pinned: Sequence[str] = ()
+    banned: Sequence[str] = ()
+    ignore_usage: bool = False

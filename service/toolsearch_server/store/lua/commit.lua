@@ -3,7 +3,8 @@
 --
 -- KEYS meta, entries, log (one slot)
 -- ARGV expected epoch, revision and id, new epoch, revision and id, time, size in entries and bytes, log changes, log bytes, record,
---      publishing command, channel, announcement, number of deletes, deleted fields..., field and value of each upsert...
+--      publishing command, channel, announcement, new settings after a "=" or nothing, number of deletes, deleted fields...,
+--      field and value of each upsert...
 -- Answers {1} or, if the catalog is elsewhere, {0, epoch, revision}.
 local meta, entries, log = KEYS[1], KEYS[2], KEYS[3]
 local known = redis.call('HMGET', meta, 'epoch', 'revision', 'deleted', 'id')
@@ -28,8 +29,11 @@ if ARGV[2] == '0' then
 end
 redis.call('HSET', meta, 'epoch', ARGV[4], 'revision', ARGV[5], 'id', ARGV[6], 'updated', ARGV[7])
 redis.call('HSET', meta, 'size', ARGV[8], 'bytes', ARGV[9])
-local first_upsert = 17 + tonumber(ARGV[16])
-for index = 17, first_upsert - 1 do
+if ARGV[16] ~= '' then
+  redis.call('HSET', meta, 'settings', string.sub(ARGV[16], 2))
+end
+local first_upsert = 18 + tonumber(ARGV[17])
+for index = 18, first_upsert - 1 do
   redis.call('HDEL', entries, ARGV[index])
 end
 for index = first_upsert, #ARGV, 2 do

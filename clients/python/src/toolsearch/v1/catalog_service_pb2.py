@@ -24,9 +24,10 @@ _sym_db = _symbol_database.Default()
 
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from toolsearch.v1 import entry_pb2 as toolsearch_dot_v1_dot_entry__pb2
+from toolsearch.v1 import settings_pb2 as toolsearch_dot_v1_dot_settings__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#toolsearch/v1/catalog_service.proto\x12\rtoolsearch.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19toolsearch/v1/entry.proto\"\x99\x01\n\x13\x41pplyChangesRequest\x12\x0f\n\x07\x63\x61talog\x18\x01 \x01(\t\x12*\n\x07upserts\x18\x02 \x03(\x0b\x32\x19.toolsearch.v1.EntryInput\x12\x0f\n\x07\x64\x65letes\x18\x03 \x03(\t\x12\x1e\n\x11\x65xpected_revision\x18\x04 \x01(\x03H\x00\x88\x01\x01\x42\x14\n\x12_expected_revision\"n\n\x14\x41pplyChangesResponse\x12\'\n\x07version\x18\x01 \x01(\x0b\x32\x16.toolsearch.v1.Version\x12-\n\x07summary\x18\x02 \x01(\x0b\x32\x1c.toolsearch.v1.ChangeSummary\"\x96\x01\n\x11SyncServerRequest\x12\x0f\n\x07\x63\x61talog\x18\x01 \x01(\t\x12\x0e\n\x06server\x18\x02 \x01(\t\x12*\n\x07\x65ntries\x18\x03 \x03(\x0b\x32\x19.toolsearch.v1.EntryInput\x12\x1e\n\x11\x65xpected_revision\x18\x04 \x01(\x03H\x00\x88\x01\x01\x42\x14\n\x12_expected_revision\"l\n\x12SyncServerResponse\x12\'\n\x07version\x18\x01 \x01(\x0b\x32\x16.toolsearch.v1.Version\x12-\n\x07summary\x18\x02 \x01(\x0b\x32\x1c.toolsearch.v1.ChangeSummary\"l\n\x13\x44\x65leteServerRequest\x12\x0f\n\x07\x63\x61talog\x18\x01 \x01(\t\x12\x0e\n\x06server\x18\x02 \x01(\t\x12\x1e\n\x11\x65xpected_revision\x18\x03 \x01(\x03H\x00\x88\x01\x01\x42\x14\n\x12_expected_revision\"n\n\x14\x44\x65leteServerResponse\x12\'\n\x07version\x18\x01 \x01(\x0b\x32\x16.toolsearch.v1.Version\x12-\n\x07summary\x18\x02 \x01(\x0b\x32\x1c.toolsearch.v1.ChangeSummary\"\x7f\n\rChangeSummary\x12\r\n\x05\x61\x64\x64\x65\x64\x18\x01 \x03(\t\x12\x0f\n\x07updated\x18\x02 \x03(\t\x12\x0f\n\x07\x64\x65leted\x18\x03 \x03(\t\x12\x11\n\tunchanged\x18\x04 \x01(\x05\x12*\n\x07notices\x18\x05 \x03(\x0b\x32\x19.toolsearch.v1.NameNotice\"b\n\nNameNotice\x12\x0e\n\x06server\x18\x01 \x01(\t\x12\x12\n\nlocal_name\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\r\n\x05\x61lias\x18\x04 \x01(\t\x12\x13\n\x0b\x65xplanation\x18\x05 \x01(\t\"$\n\x11GetCatalogRequest\x12\x0f\n\x07\x63\x61talog\x18\x01 \x01(\t\"=\n\x12GetCatalogResponse\x12\'\n\x07\x63\x61talog\x18\x01 \x01(\x0b\x32\x16.toolsearch.v1.Catalog\"<\n\x13ListCatalogsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"t\n\x14ListCatalogsResponse\x12/\n\x08\x63\x61talogs\x18\x01 \x03(\x0b\x32\x1d.toolsearch.v1.CatalogListing\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x12\n\ntotal_size\x18\x03 \x01(\x05\"]\n\x14\x44\x65leteCatalogRequest\x12\x0f\n\x07\x63\x61talog\x18\x01 \x01(\t\x12\x1e\n\x11\x65xpected_revision\x18\x02 \x01(\x03H\x00\x88\x01\x01\x42\x14\n\x12_expected_revision\"\x17\n\x15\x44\x65leteCatalogResponse\";\n\x12ListTenantsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"q\n\x13ListTenantsResponse\x12-\n\x07tenants\x18\x01 \x03(\x0b\x32\x1c.toolsearch.v1.TenantListing\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x12\n\ntotal_size\x18\x03 \x01(\x05\"X\n\rTenantListing\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x15\n\rcatalog_count\x18\x02 \x01(\x05\x12\x13\n\x0b\x65ntry_count\x18\x03 \x01(\x03\x12\r\n\x05\x62ytes\x18\x04 \x01(\x03\"\x9c\x01\n\x0e\x43\x61talogListing\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\'\n\x07version\x18\x02 \x01(\x0b\x32\x16.toolsearch.v1.Version\x12/\n\x0bupdate_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x65ntry_count\x18\x04 \x01(\x05\x12\r\n\x05\x62ytes\x18\x05 \x01(\x03\"\xec\x01\n\x07\x43\x61talog\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\'\n\x07version\x18\x02 \x01(\x0b\x32\x16.toolsearch.v1.Version\x12/\n\x0bupdate_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x65ntry_count\x18\x04 \x01(\x05\x12\x0e\n\x06tokens\x18\x05 \x01(\x03\x12+\n\x07servers\x18\x06 \x03(\x0b\x32\x1a.toolsearch.v1.ServerStats\x12\'\n\x05kinds\x18\x07 \x03(\x0b\x32\x18.toolsearch.v1.KindStats\"B\n\x0bServerStats\x12\x0e\n\x06server\x18\x01 \x01(\t\x12\x13\n\x0b\x65ntry_count\x18\x02 \x01(\x05\x12\x0e\n\x06tokens\x18\x03 \x01(\x03\"H\n\tKindStats\x12&\n\x04kind\x18\x01 \x01(\x0e\x32\x18.toolsearch.v1.EntryKind\x12\x13\n\x0b\x65ntry_count\x18\x02 \x01(\x05\x32\xf3\x04\n\x0e\x43\x61talogService\x12W\n\x0c\x41pplyChanges\x12\".toolsearch.v1.ApplyChangesRequest\x1a#.toolsearch.v1.ApplyChangesResponse\x12Q\n\nSyncServer\x12 .toolsearch.v1.SyncServerRequest\x1a!.toolsearch.v1.SyncServerResponse\x12W\n\x0c\x44\x65leteServer\x12\".toolsearch.v1.DeleteServerRequest\x1a#.toolsearch.v1.DeleteServerResponse\x12Q\n\nGetCatalog\x12 .toolsearch.v1.GetCatalogRequest\x1a!.toolsearch.v1.GetCatalogResponse\x12W\n\x0cListCatalogs\x12\".toolsearch.v1.ListCatalogsRequest\x1a#.toolsearch.v1.ListCatalogsResponse\x12Z\n\rDeleteCatalog\x12#.toolsearch.v1.DeleteCatalogRequest\x1a$.toolsearch.v1.DeleteCatalogResponse\x12T\n\x0bListTenants\x12!.toolsearch.v1.ListTenantsRequest\x1a\".toolsearch.v1.ListTenantsResponseBGZEgithub.com/toolsearch/toolsearch/clients/go/toolsearchv1;toolsearchv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#toolsearch/v1/catalog_service.proto\x12\rtoolsearch.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19toolsearch/v1/entry.proto\x1a\x1ctoolsearch/v1/settings.proto\"\x99\x01\n\x13\x41pplyChangesRequest\x12\x0f\n\x07\x63\x61talog\x18\x01 \x01(\t\x12*\n\x07upserts\x18\x02 \x03(\x0b\x32\x19.toolsearch.v1.EntryInput\x12\x0f\n\x07\x64\x65letes\x18\x03 \x03(\t\x12\x1e\n\x11\x65xpected_revision\x18\x04 \x01(\x03H\x00\x88\x01\x01\x42\x14\n\x12_expected_revision\"n\n\x14\x41pplyChangesResponse\x12\'\n\x07version\x18\x01 \x01(\x0b\x32\x16.toolsearch.v1.Version\x12-\n\x07summary\x18\x02 \x01(\x0b\x32\x1c.toolsearch.v1.ChangeSummary\"\x96\x01\n\x11SyncServerRequest\x12\x0f\n\x07\x63\x61talog\x18\x01 \x01(\t\x12\x0e\n\x06server\x18\x02 \x01(\t\x12*\n\x07\x65ntries\x18\x03 \x03(\x0b\x32\x19.toolsearch.v1.EntryInput\x12\x1e\n\x11\x65xpected_revision\x18\x04 \x01(\x03H\x00\x88\x01\x01\x42\x14\n\x12_expected_revision\"l\n\x12SyncServerResponse\x12\'\n\x07version\x18\x01 \x01(\x0b\x32\x16.toolsearch.v1.Version\x12-\n\x07summary\x18\x02 \x01(\x0b\x32\x1c.toolsearch.v1.ChangeSummary\"l\n\x13\x44\x65leteServerRequest\x12\x0f\n\x07\x63\x61talog\x18\x01 \x01(\t\x12\x0e\n\x06server\x18\x02 \x01(\t\x12\x1e\n\x11\x65xpected_revision\x18\x03 \x01(\x03H\x00\x88\x01\x01\x42\x14\n\x12_expected_revision\"n\n\x14\x44\x65leteServerResponse\x12\'\n\x07version\x18\x01 \x01(\x0b\x32\x16.toolsearch.v1.Version\x12-\n\x07summary\x18\x02 \x01(\x0b\x32\x1c.toolsearch.v1.ChangeSummary\"\x7f\n\rChangeSummary\x12\r\n\x05\x61\x64\x64\x65\x64\x18\x01 \x03(\t\x12\x0f\n\x07updated\x18\x02 \x03(\t\x12\x0f\n\x07\x64\x65leted\x18\x03 \x03(\t\x12\x11\n\tunchanged\x18\x04 \x01(\x05\x12*\n\x07notices\x18\x05 \x03(\x0b\x32\x19.toolsearch.v1.NameNotice\"b\n\nNameNotice\x12\x0e\n\x06server\x18\x01 \x01(\t\x12\x12\n\nlocal_name\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\r\n\x05\x61lias\x18\x04 \x01(\t\x12\x13\n\x0b\x65xplanation\x18\x05 \x01(\t\"$\n\x11GetCatalogRequest\x12\x0f\n\x07\x63\x61talog\x18\x01 \x01(\t\"=\n\x12GetCatalogResponse\x12\'\n\x07\x63\x61talog\x18\x01 \x01(\x0b\x32\x16.toolsearch.v1.Catalog\"J\n\x12GetSettingsRequest\x12\x0f\n\x07\x63\x61talog\x18\x01 \x01(\t\x12\x14\n\x0cmin_revision\x18\x02 \x01(\x03\x12\r\n\x05\x65poch\x18\x03 \x01(\t\"p\n\x13GetSettingsResponse\x12\x30\n\x08settings\x18\x01 \x01(\x0b\x32\x1e.toolsearch.v1.CatalogSettings\x12\'\n\x07version\x18\x02 \x01(\x0b\x32\x16.toolsearch.v1.Version\"\x90\x01\n\x15UpdateSettingsRequest\x12\x0f\n\x07\x63\x61talog\x18\x01 \x01(\t\x12\x30\n\x08settings\x18\x02 \x01(\x0b\x32\x1e.toolsearch.v1.CatalogSettings\x12\x1e\n\x11\x65xpected_revision\x18\x03 \x01(\x03H\x00\x88\x01\x01\x42\x14\n\x12_expected_revision\"A\n\x16UpdateSettingsResponse\x12\'\n\x07version\x18\x01 \x01(\x0b\x32\x16.toolsearch.v1.Version\"<\n\x13ListCatalogsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"t\n\x14ListCatalogsResponse\x12/\n\x08\x63\x61talogs\x18\x01 \x03(\x0b\x32\x1d.toolsearch.v1.CatalogListing\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x12\n\ntotal_size\x18\x03 \x01(\x05\"]\n\x14\x44\x65leteCatalogRequest\x12\x0f\n\x07\x63\x61talog\x18\x01 \x01(\t\x12\x1e\n\x11\x65xpected_revision\x18\x02 \x01(\x03H\x00\x88\x01\x01\x42\x14\n\x12_expected_revision\"\x17\n\x15\x44\x65leteCatalogResponse\";\n\x12ListTenantsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"q\n\x13ListTenantsResponse\x12-\n\x07tenants\x18\x01 \x03(\x0b\x32\x1c.toolsearch.v1.TenantListing\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x12\n\ntotal_size\x18\x03 \x01(\x05\"X\n\rTenantListing\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x15\n\rcatalog_count\x18\x02 \x01(\x05\x12\x13\n\x0b\x65ntry_count\x18\x03 \x01(\x03\x12\r\n\x05\x62ytes\x18\x04 \x01(\x03\"\x9c\x01\n\x0e\x43\x61talogListing\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\'\n\x07version\x18\x02 \x01(\x0b\x32\x16.toolsearch.v1.Version\x12/\n\x0bupdate_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x65ntry_count\x18\x04 \x01(\x05\x12\r\n\x05\x62ytes\x18\x05 \x01(\x03\"\xec\x01\n\x07\x43\x61talog\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\'\n\x07version\x18\x02 \x01(\x0b\x32\x16.toolsearch.v1.Version\x12/\n\x0bupdate_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x65ntry_count\x18\x04 \x01(\x05\x12\x0e\n\x06tokens\x18\x05 \x01(\x03\x12+\n\x07servers\x18\x06 \x03(\x0b\x32\x1a.toolsearch.v1.ServerStats\x12\'\n\x05kinds\x18\x07 \x03(\x0b\x32\x18.toolsearch.v1.KindStats\"B\n\x0bServerStats\x12\x0e\n\x06server\x18\x01 \x01(\t\x12\x13\n\x0b\x65ntry_count\x18\x02 \x01(\x05\x12\x0e\n\x06tokens\x18\x03 \x01(\x03\"H\n\tKindStats\x12&\n\x04kind\x18\x01 \x01(\x0e\x32\x18.toolsearch.v1.EntryKind\x12\x13\n\x0b\x65ntry_count\x18\x02 \x01(\x05\x32\xa8\x06\n\x0e\x43\x61talogService\x12W\n\x0c\x41pplyChanges\x12\".toolsearch.v1.ApplyChangesRequest\x1a#.toolsearch.v1.ApplyChangesResponse\x12Q\n\nSyncServer\x12 .toolsearch.v1.SyncServerRequest\x1a!.toolsearch.v1.SyncServerResponse\x12W\n\x0c\x44\x65leteServer\x12\".toolsearch.v1.DeleteServerRequest\x1a#.toolsearch.v1.DeleteServerResponse\x12Q\n\nGetCatalog\x12 .toolsearch.v1.GetCatalogRequest\x1a!.toolsearch.v1.GetCatalogResponse\x12T\n\x0bGetSettings\x12!.toolsearch.v1.GetSettingsRequest\x1a\".toolsearch.v1.GetSettingsResponse\x12]\n\x0eUpdateSettings\x12$.toolsearch.v1.UpdateSettingsRequest\x1a%.toolsearch.v1.UpdateSettingsResponse\x12W\n\x0cListCatalogs\x12\".toolsearch.v1.ListCatalogsRequest\x1a#.toolsearch.v1.ListCatalogsResponse\x12Z\n\rDeleteCatalog\x12#.toolsearch.v1.DeleteCatalogRequest\x1a$.toolsearch.v1.DeleteCatalogResponse\x12T\n\x0bListTenants\x12!.toolsearch.v1.ListTenantsRequest\x1a\".toolsearch.v1.ListTenantsResponseBGZEgithub.com/toolsearch/toolsearch/clients/go/toolsearchv1;toolsearchv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,48 +35,56 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'toolsearch.v1.catalog_servi
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'ZEgithub.com/toolsearch/toolsearch/clients/go/toolsearchv1;toolsearchv1'
-  _globals['_APPLYCHANGESREQUEST']._serialized_start=115
-  _globals['_APPLYCHANGESREQUEST']._serialized_end=268
-  _globals['_APPLYCHANGESRESPONSE']._serialized_start=270
-  _globals['_APPLYCHANGESRESPONSE']._serialized_end=380
-  _globals['_SYNCSERVERREQUEST']._serialized_start=383
-  _globals['_SYNCSERVERREQUEST']._serialized_end=533
-  _globals['_SYNCSERVERRESPONSE']._serialized_start=535
-  _globals['_SYNCSERVERRESPONSE']._serialized_end=643
-  _globals['_DELETESERVERREQUEST']._serialized_start=645
-  _globals['_DELETESERVERREQUEST']._serialized_end=753
-  _globals['_DELETESERVERRESPONSE']._serialized_start=755
-  _globals['_DELETESERVERRESPONSE']._serialized_end=865
-  _globals['_CHANGESUMMARY']._serialized_start=867
-  _globals['_CHANGESUMMARY']._serialized_end=994
-  _globals['_NAMENOTICE']._serialized_start=996
-  _globals['_NAMENOTICE']._serialized_end=1094
-  _globals['_GETCATALOGREQUEST']._serialized_start=1096
-  _globals['_GETCATALOGREQUEST']._serialized_end=1132
-  _globals['_GETCATALOGRESPONSE']._serialized_start=1134
-  _globals['_GETCATALOGRESPONSE']._serialized_end=1195
-  _globals['_LISTCATALOGSREQUEST']._serialized_start=1197
-  _globals['_LISTCATALOGSREQUEST']._serialized_end=1257
-  _globals['_LISTCATALOGSRESPONSE']._serialized_start=1259
-  _globals['_LISTCATALOGSRESPONSE']._serialized_end=1375
-  _globals['_DELETECATALOGREQUEST']._serialized_start=1377
-  _globals['_DELETECATALOGREQUEST']._serialized_end=1470
-  _globals['_DELETECATALOGRESPONSE']._serialized_start=1472
-  _globals['_DELETECATALOGRESPONSE']._serialized_end=1495
-  _globals['_LISTTENANTSREQUEST']._serialized_start=1497
-  _globals['_LISTTENANTSREQUEST']._serialized_end=1556
-  _globals['_LISTTENANTSRESPONSE']._serialized_start=1558
-  _globals['_LISTTENANTSRESPONSE']._serialized_end=1671
-  _globals['_TENANTLISTING']._serialized_start=1673
-  _globals['_TENANTLISTING']._serialized_end=1761
-  _globals['_CATALOGLISTING']._serialized_start=1764
-  _globals['_CATALOGLISTING']._serialized_end=1920
-  _globals['_CATALOG']._serialized_start=1923
-  _globals['_CATALOG']._serialized_end=2159
-  _globals['_SERVERSTATS']._serialized_start=2161
-  _globals['_SERVERSTATS']._serialized_end=2227
-  _globals['_KINDSTATS']._serialized_start=2229
-  _globals['_KINDSTATS']._serialized_end=2301
-  _globals['_CATALOGSERVICE']._serialized_start=2304
-  _globals['_CATALOGSERVICE']._serialized_end=2931
+  _globals['_APPLYCHANGESREQUEST']._serialized_start=145
+  _globals['_APPLYCHANGESREQUEST']._serialized_end=298
+  _globals['_APPLYCHANGESRESPONSE']._serialized_start=300
+  _globals['_APPLYCHANGESRESPONSE']._serialized_end=410
+  _globals['_SYNCSERVERREQUEST']._serialized_start=413
+  _globals['_SYNCSERVERREQUEST']._serialized_end=563
+  _globals['_SYNCSERVERRESPONSE']._serialized_start=565
+  _globals['_SYNCSERVERRESPONSE']._serialized_end=673
+  _globals['_DELETESERVERREQUEST']._serialized_start=675
+  _globals['_DELETESERVERREQUEST']._serialized_end=783
+  _globals['_DELETESERVERRESPONSE']._serialized_start=785
+  _globals['_DELETESERVERRESPONSE']._serialized_end=895
+  _globals['_CHANGESUMMARY']._serialized_start=897
+  _globals['_CHANGESUMMARY']._serialized_end=1024
+  _globals['_NAMENOTICE']._serialized_start=1026
+  _globals['_NAMENOTICE']._serialized_end=1124
+  _globals['_GETCATALOGREQUEST']._serialized_start=1126
+  _globals['_GETCATALOGREQUEST']._serialized_end=1162
+  _globals['_GETCATALOGRESPONSE']._serialized_start=1164
+  _globals['_GETCATALOGRESPONSE']._serialized_end=1225
+  _globals['_GETSETTINGSREQUEST']._serialized_start=1227
+  _globals['_GETSETTINGSREQUEST']._serialized_end=1301
+  _globals['_GETSETTINGSRESPONSE']._serialized_start=1303
+  _globals['_GETSETTINGSRESPONSE']._serialized_end=1415
+  _globals['_UPDATESETTINGSREQUEST']._serialized_start=1418
+  _globals['_UPDATESETTINGSREQUEST']._serialized_end=1562
+  _globals['_UPDATESETTINGSRESPONSE']._serialized_start=1564
+  _globals['_UPDATESETTINGSRESPONSE']._serialized_end=1629
+  _globals['_LISTCATALOGSREQUEST']._serialized_start=1631
+  _globals['_LISTCATALOGSREQUEST']._serialized_end=1691
+  _globals['_LISTCATALOGSRESPONSE']._serialized_start=1693
+  _globals['_LISTCATALOGSRESPONSE']._serialized_end=1809
+  _globals['_DELETECATALOGREQUEST']._serialized_start=1811
+  _globals['_DELETECATALOGREQUEST']._serialized_end=1904
+  _globals['_DELETECATALOGRESPONSE']._serialized_start=1906
+  _globals['_DELETECATALOGRESPONSE']._serialized_end=1929
+  _globals['_LISTTENANTSREQUEST']._serialized_start=1931
+  _globals['_LISTTENANTSREQUEST']._serialized_end=1990
+  _globals['_LISTTENANTSRESPONSE']._serialized_start=1992
+  _globals['_LISTTENANTSRESPONSE']._serialized_end=2105
+  _globals['_TENANTLISTING']._serialized_start=2107
+  _globals['_TENANTLISTING']._serialized_end=2195
+  _globals['_CATALOGLISTING']._serialized_start=2198
+  _globals['_CATALOGLISTING']._serialized_end=2354
+  _globals['_CATALOG']._serialized_start=2357
+  _globals['_CATALOG']._serialized_end=2593
+  _globals['_SERVERSTATS']._serialized_start=2595
+  _globals['_SERVERSTATS']._serialized_end=2661
+  _globals['_KINDSTATS']._serialized_start=2663
+  _globals['_KINDSTATS']._serialized_end=2735
+  _globals['_CATALOGSERVICE']._serialized_start=2738
+  _globals['_CATALOGSERVICE']._serialized_end=3546
 # @@protoc_insertion_point(module_scope)

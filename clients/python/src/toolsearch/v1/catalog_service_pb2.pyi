@@ -2,6 +2,7 @@ import datetime
 
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from toolsearch.v1 import entry_pb2 as _entry_pb2
+from toolsearch.v1 import settings_pb2 as _settings_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -107,6 +108,40 @@ class GetCatalogResponse(_message.Message):
     CATALOG_FIELD_NUMBER: _ClassVar[int]
     catalog: Catalog
     def __init__(self, catalog: _Optional[_Union[Catalog, _Mapping]] = ...) -> None: ...
+
+class GetSettingsRequest(_message.Message):
+    __slots__ = ("catalog", "min_revision", "epoch")
+    CATALOG_FIELD_NUMBER: _ClassVar[int]
+    MIN_REVISION_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    catalog: str
+    min_revision: int
+    epoch: str
+    def __init__(self, catalog: _Optional[str] = ..., min_revision: _Optional[int] = ..., epoch: _Optional[str] = ...) -> None: ...
+
+class GetSettingsResponse(_message.Message):
+    __slots__ = ("settings", "version")
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    settings: _settings_pb2.CatalogSettings
+    version: _entry_pb2.Version
+    def __init__(self, settings: _Optional[_Union[_settings_pb2.CatalogSettings, _Mapping]] = ..., version: _Optional[_Union[_entry_pb2.Version, _Mapping]] = ...) -> None: ...
+
+class UpdateSettingsRequest(_message.Message):
+    __slots__ = ("catalog", "settings", "expected_revision")
+    CATALOG_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_REVISION_FIELD_NUMBER: _ClassVar[int]
+    catalog: str
+    settings: _settings_pb2.CatalogSettings
+    expected_revision: int
+    def __init__(self, catalog: _Optional[str] = ..., settings: _Optional[_Union[_settings_pb2.CatalogSettings, _Mapping]] = ..., expected_revision: _Optional[int] = ...) -> None: ...
+
+class UpdateSettingsResponse(_message.Message):
+    __slots__ = ("version",)
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    version: _entry_pb2.Version
+    def __init__(self, version: _Optional[_Union[_entry_pb2.Version, _Mapping]] = ...) -> None: ...
 
 class ListCatalogsRequest(_message.Message):
     __slots__ = ("page_size", "page_token")

@@ -59,6 +59,16 @@ class CatalogServiceStub(object):
                 request_serializer=toolsearch_dot_v1_dot_catalog__service__pb2.GetCatalogRequest.SerializeToString,
                 response_deserializer=toolsearch_dot_v1_dot_catalog__service__pb2.GetCatalogResponse.FromString,
                 _registered_method=True)
+        self.GetSettings = channel.unary_unary(
+                '/toolsearch.v1.CatalogService/GetSettings',
+                request_serializer=toolsearch_dot_v1_dot_catalog__service__pb2.GetSettingsRequest.SerializeToString,
+                response_deserializer=toolsearch_dot_v1_dot_catalog__service__pb2.GetSettingsResponse.FromString,
+                _registered_method=True)
+        self.UpdateSettings = channel.unary_unary(
+                '/toolsearch.v1.CatalogService/UpdateSettings',
+                request_serializer=toolsearch_dot_v1_dot_catalog__service__pb2.UpdateSettingsRequest.SerializeToString,
+                response_deserializer=toolsearch_dot_v1_dot_catalog__service__pb2.UpdateSettingsResponse.FromString,
+                _registered_method=True)
         self.ListCatalogs = channel.unary_unary(
                 '/toolsearch.v1.CatalogService/ListCatalogs',
                 request_serializer=toolsearch_dot_v1_dot_catalog__service__pb2.ListCatalogsRequest.SerializeToString,
@@ -112,6 +122,20 @@ class CatalogServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetSettings(self, request, context):
+        """Tells how a catalog is searched.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UpdateSettings(self, request, context):
+        """Says how a catalog is searched, in the place of all earlier settings. That is a change like any other: it has a revision.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListCatalogs(self, request, context):
         """Lists the tenant's catalogs by name, a page at a time.
         """
@@ -155,6 +179,16 @@ def add_CatalogServiceServicer_to_server(servicer, server):
                     servicer.GetCatalog,
                     request_deserializer=toolsearch_dot_v1_dot_catalog__service__pb2.GetCatalogRequest.FromString,
                     response_serializer=toolsearch_dot_v1_dot_catalog__service__pb2.GetCatalogResponse.SerializeToString,
+            ),
+            'GetSettings': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetSettings,
+                    request_deserializer=toolsearch_dot_v1_dot_catalog__service__pb2.GetSettingsRequest.FromString,
+                    response_serializer=toolsearch_dot_v1_dot_catalog__service__pb2.GetSettingsResponse.SerializeToString,
+            ),
+            'UpdateSettings': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateSettings,
+                    request_deserializer=toolsearch_dot_v1_dot_catalog__service__pb2.UpdateSettingsRequest.FromString,
+                    response_serializer=toolsearch_dot_v1_dot_catalog__service__pb2.UpdateSettingsResponse.SerializeToString,
             ),
             'ListCatalogs': grpc.unary_unary_rpc_method_handler(
                     servicer.ListCatalogs,
@@ -285,6 +319,60 @@ class CatalogService(object):
             '/toolsearch.v1.CatalogService/GetCatalog',
             toolsearch_dot_v1_dot_catalog__service__pb2.GetCatalogRequest.SerializeToString,
             toolsearch_dot_v1_dot_catalog__service__pb2.GetCatalogResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetSettings(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/toolsearch.v1.CatalogService/GetSettings',
+            toolsearch_dot_v1_dot_catalog__service__pb2.GetSettingsRequest.SerializeToString,
+            toolsearch_dot_v1_dot_catalog__service__pb2.GetSettingsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateSettings(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/toolsearch.v1.CatalogService/UpdateSettings',
+            toolsearch_dot_v1_dot_catalog__service__pb2.UpdateSettingsRequest.SerializeToString,
+            toolsearch_dot_v1_dot_catalog__service__pb2.UpdateSettingsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -50,6 +50,18 @@ class CatalogServiceStub:
     ]
     """Tells counts, revision and token totals."""
 
+    GetSettings: grpc.UnaryUnaryMultiCallable[
+        toolsearch.v1.catalog_service_pb2.GetSettingsRequest,
+        toolsearch.v1.catalog_service_pb2.GetSettingsResponse,
+    ]
+    """Tells how a catalog is searched."""
+
+    UpdateSettings: grpc.UnaryUnaryMultiCallable[
+        toolsearch.v1.catalog_service_pb2.UpdateSettingsRequest,
+        toolsearch.v1.catalog_service_pb2.UpdateSettingsResponse,
+    ]
+    """Says how a catalog is searched, in the place of all earlier settings. That is a change like any other: it has a revision."""
+
     ListCatalogs: grpc.UnaryUnaryMultiCallable[
         toolsearch.v1.catalog_service_pb2.ListCatalogsRequest,
         toolsearch.v1.catalog_service_pb2.ListCatalogsResponse,
@@ -99,6 +111,18 @@ class CatalogServiceAsyncStub:
         toolsearch.v1.catalog_service_pb2.GetCatalogResponse,
     ]
     """Tells counts, revision and token totals."""
+
+    GetSettings: grpc.aio.UnaryUnaryMultiCallable[
+        toolsearch.v1.catalog_service_pb2.GetSettingsRequest,
+        toolsearch.v1.catalog_service_pb2.GetSettingsResponse,
+    ]
+    """Tells how a catalog is searched."""
+
+    UpdateSettings: grpc.aio.UnaryUnaryMultiCallable[
+        toolsearch.v1.catalog_service_pb2.UpdateSettingsRequest,
+        toolsearch.v1.catalog_service_pb2.UpdateSettingsResponse,
+    ]
+    """Says how a catalog is searched, in the place of all earlier settings. That is a change like any other: it has a revision."""
 
     ListCatalogs: grpc.aio.UnaryUnaryMultiCallable[
         toolsearch.v1.catalog_service_pb2.ListCatalogsRequest,
@@ -157,6 +181,22 @@ class CatalogServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[toolsearch.v1.catalog_service_pb2.GetCatalogResponse, collections.abc.Awaitable[toolsearch.v1.catalog_service_pb2.GetCatalogResponse]]:
         """Tells counts, revision and token totals."""
+
+    @abc.abstractmethod
+    def GetSettings(
+        self,
+        request: toolsearch.v1.catalog_service_pb2.GetSettingsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[toolsearch.v1.catalog_service_pb2.GetSettingsResponse, collections.abc.Awaitable[toolsearch.v1.catalog_service_pb2.GetSettingsResponse]]:
+        """Tells how a catalog is searched."""
+
+    @abc.abstractmethod
+    def UpdateSettings(
+        self,
+        request: toolsearch.v1.catalog_service_pb2.UpdateSettingsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[toolsearch.v1.catalog_service_pb2.UpdateSettingsResponse, collections.abc.Awaitable[toolsearch.v1.catalog_service_pb2.UpdateSettingsResponse]]:
+        """Says how a catalog is searched, in the place of all earlier settings. That is a change like any other: it has a revision."""
 
     @abc.abstractmethod
     def ListCatalogs(

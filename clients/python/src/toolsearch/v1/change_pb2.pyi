@@ -2,6 +2,7 @@ import datetime
 
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from toolsearch.v1 import entry_pb2 as _entry_pb2
+from toolsearch.v1 import settings_pb2 as _settings_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -45,7 +46,7 @@ class EntryKey(_message.Message):
     def __init__(self, server: _Optional[str] = ..., kind: _Optional[_Union[_entry_pb2.EntryKind, str]] = ..., local_name: _Optional[str] = ...) -> None: ...
 
 class Change(_message.Message):
-    __slots__ = ("epoch", "revision", "time", "upserts", "deletes", "gone_names", "id", "trace_parent", "previous_id")
+    __slots__ = ("epoch", "revision", "time", "upserts", "deletes", "gone_names", "id", "trace_parent", "previous_id", "settings")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     TIME_FIELD_NUMBER: _ClassVar[int]
@@ -55,6 +56,7 @@ class Change(_message.Message):
     ID_FIELD_NUMBER: _ClassVar[int]
     TRACE_PARENT_FIELD_NUMBER: _ClassVar[int]
     PREVIOUS_ID_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
     epoch: str
     revision: int
     time: _timestamp_pb2.Timestamp
@@ -64,7 +66,8 @@ class Change(_message.Message):
     id: str
     trace_parent: str
     previous_id: str
-    def __init__(self, epoch: _Optional[str] = ..., revision: _Optional[int] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., upserts: _Optional[_Iterable[_Union[StoredEntry, _Mapping]]] = ..., deletes: _Optional[_Iterable[_Union[EntryKey, _Mapping]]] = ..., gone_names: _Optional[_Iterable[str]] = ..., id: _Optional[str] = ..., trace_parent: _Optional[str] = ..., previous_id: _Optional[str] = ...) -> None: ...
+    settings: _settings_pb2.CatalogSettings
+    def __init__(self, epoch: _Optional[str] = ..., revision: _Optional[int] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., upserts: _Optional[_Iterable[_Union[StoredEntry, _Mapping]]] = ..., deletes: _Optional[_Iterable[_Union[EntryKey, _Mapping]]] = ..., gone_names: _Optional[_Iterable[str]] = ..., id: _Optional[str] = ..., trace_parent: _Optional[str] = ..., previous_id: _Optional[str] = ..., settings: _Optional[_Union[_settings_pb2.CatalogSettings, _Mapping]] = ...) -> None: ...
 
 class Announcement(_message.Message):
     __slots__ = ("epoch", "revision", "change", "deleted", "id")

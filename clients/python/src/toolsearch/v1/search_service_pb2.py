@@ -23,9 +23,11 @@ _sym_db = _symbol_database.Default()
 
 
 from toolsearch.v1 import entry_pb2 as toolsearch_dot_v1_dot_entry__pb2
+from toolsearch.v1 import plan_pb2 as toolsearch_dot_v1_dot_plan__pb2
+from toolsearch.v1 import strategy_pb2 as toolsearch_dot_v1_dot_strategy__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"toolsearch/v1/search_service.proto\x12\rtoolsearch.v1\x1a\x19toolsearch/v1/entry.proto\"\xcf\x02\n\x12SearchToolsRequest\x12\x0f\n\x07\x63\x61talog\x18\x01 \x01(\t\x12\x0f\n\x07queries\x18\x02 \x03(\t\x12)\n\x08strategy\x18\x03 \x01(\x0e\x32\x17.toolsearch.v1.Strategy\x12\r\n\x05limit\x18\x04 \x01(\x05\x12%\n\x06\x66ilter\x18\x05 \x01(\x0b\x32\x15.toolsearch.v1.Filter\x12%\n\x06\x64\x65tail\x18\x06 \x01(\x0e\x32\x15.toolsearch.v1.Detail\x12\x14\n\x0cmin_revision\x18\x07 \x01(\x03\x12\r\n\x05\x65poch\x18\x08 \x01(\t\x12\x0f\n\x07\x65xplain\x18\t \x01(\x08\x12*\n\x06\x66ields\x18\n \x03(\x0e\x32\x1a.toolsearch.v1.SearchField\x12\x16\n\x0e\x63\x61se_sensitive\x18\x0b \x01(\x08\x12\x15\n\rmin_relevance\x18\x0c \x01(\x01\"\xc4\x01\n\x13SearchToolsResponse\x12%\n\x07matches\x18\x01 \x03(\x0b\x32\x14.toolsearch.v1.Match\x12\r\n\x05total\x18\x02 \x01(\x05\x12\'\n\x07version\x18\x03 \x01(\x0b\x32\x16.toolsearch.v1.Version\x12)\n\x08strategy\x18\x04 \x01(\x0e\x32\x17.toolsearch.v1.Strategy\x12\x0f\n\x07message\x18\x05 \x01(\t\x12\x12\n\nnear_names\x18\x06 \x03(\t\"\xbb\x01\n\x05Match\x12#\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x14.toolsearch.v1.Entry\x12\r\n\x05score\x18\x02 \x01(\x01\x12\x11\n\trelevance\x18\x03 \x01(\x01\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12,\n\nmatched_by\x18\x05 \x03(\x0e\x32\x18.toolsearch.v1.MatchedBy\x12-\n\x0b\x65xplanation\x18\x06 \x03(\x0b\x32\x18.toolsearch.v1.ScorePart\"8\n\tScorePart\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01\x12\x0e\n\x06\x64\x65tail\x18\x03 \x01(\t\"\xbd\x01\n\x10ListToolsRequest\x12\x0f\n\x07\x63\x61talog\x18\x01 \x01(\t\x12%\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x15.toolsearch.v1.Filter\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12%\n\x06\x64\x65tail\x18\x05 \x01(\x0e\x32\x15.toolsearch.v1.Detail\x12\x14\n\x0cmin_revision\x18\x06 \x01(\x03\x12\r\n\x05\x65poch\x18\x07 \x01(\t\"\x90\x01\n\x11ListToolsResponse\x12%\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x14.toolsearch.v1.Entry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x12\n\ntotal_size\x18\x03 \x01(\x05\x12\'\n\x07version\x18\x04 \x01(\x0b\x32\x16.toolsearch.v1.Version\"\x84\x01\n\x15ListNamespacesRequest\x12\x0f\n\x07\x63\x61talog\x18\x01 \x01(\t\x12\x0e\n\x06parent\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x14\n\x0cmin_revision\x18\x05 \x01(\x03\x12\r\n\x05\x65poch\x18\x06 \x01(\t\"\x9c\x01\n\x16ListNamespacesResponse\x12,\n\nnamespaces\x18\x01 \x03(\x0b\x32\x18.toolsearch.v1.Namespace\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x12\n\ntotal_size\x18\x03 \x01(\x05\x12\'\n\x07version\x18\x04 \x01(\x0b\x32\x16.toolsearch.v1.Version\"I\n\tNamespace\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x65ntry_count\x18\x02 \x01(\x05\x12\x19\n\x11total_entry_count\x18\x03 \x01(\x05\"}\n\x0fGetToolsRequest\x12\x0f\n\x07\x63\x61talog\x18\x01 \x01(\t\x12\r\n\x05names\x18\x02 \x03(\t\x12%\n\x06\x64\x65tail\x18\x03 \x01(\x0e\x32\x15.toolsearch.v1.Detail\x12\x14\n\x0cmin_revision\x18\x04 \x01(\x03\x12\r\n\x05\x65poch\x18\x05 \x01(\t\"\xa7\x01\n\x10GetToolsResponse\x12%\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x14.toolsearch.v1.Entry\x12,\n\x07missing\x18\x02 \x03(\x0b\x32\x1b.toolsearch.v1.MissingEntry\x12\'\n\x07version\x18\x03 \x01(\x0b\x32\x16.toolsearch.v1.Version\x12\x15\n\romitted_names\x18\x04 \x03(\t\"0\n\x0cMissingEntry\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\nnear_names\x18\x02 \x03(\t\"c\n\x13WatchCatalogRequest\x12\x0f\n\x07\x63\x61talog\x18\x01 \x01(\t\x12\x1a\n\rfrom_revision\x18\x02 \x01(\x03H\x00\x88\x01\x01\x12\r\n\x05\x65poch\x18\x03 \x01(\tB\x10\n\x0e_from_revision\"\x98\x02\n\x14WatchCatalogResponse\x12\'\n\x07version\x18\x01 \x01(\x0b\x32\x16.toolsearch.v1.Version\x12\x30\n\x07\x63urrent\x18\x02 \x01(\x0b\x32\x1d.toolsearch.v1.CatalogCurrentH\x00\x12\x30\n\x07\x63hanged\x18\x03 \x01(\x0b\x32\x1d.toolsearch.v1.CatalogChangedH\x00\x12\x38\n\x0fsnapshot_needed\x18\x04 \x01(\x0b\x32\x1d.toolsearch.v1.SnapshotNeededH\x00\x12\x30\n\x07\x64\x65leted\x18\x05 \x01(\x0b\x32\x1d.toolsearch.v1.CatalogDeletedH\x00\x42\x07\n\x05\x65vent\"\x10\n\x0e\x43\x61talogCurrent\"?\n\x0e\x43\x61talogChanged\x12\x16\n\x0eupserted_names\x18\x01 \x03(\t\x12\x15\n\rdeleted_names\x18\x02 \x03(\t\"\x10\n\x0eSnapshotNeeded\"\x10\n\x0e\x43\x61talogDeleted*\x9e\x01\n\x08Strategy\x12\x18\n\x14STRATEGY_UNSPECIFIED\x10\x00\x12\x11\n\rSTRATEGY_AUTO\x10\x01\x12\x11\n\rSTRATEGY_BM25\x10\x02\x12\x12\n\x0eSTRATEGY_REGEX\x10\x03\x12\x12\n\x0eSTRATEGY_FUZZY\x10\x04\x12\x15\n\x11STRATEGY_SEMANTIC\x10\x05\x12\x13\n\x0fSTRATEGY_HYBRID\x10\x06*\x9b\x01\n\tMatchedBy\x12\x1a\n\x16MATCHED_BY_UNSPECIFIED\x10\x00\x12\x13\n\x0fMATCHED_BY_NAME\x10\x01\x12\x14\n\x10MATCHED_BY_WORDS\x10\x02\x12\x16\n\x12MATCHED_BY_PATTERN\x10\x03\x12\x17\n\x13MATCHED_BY_SPELLING\x10\x04\x12\x16\n\x12MATCHED_BY_MEANING\x10\x05*}\n\x0bSearchField\x12\x1c\n\x18SEARCH_FIELD_UNSPECIFIED\x10\x00\x12\x15\n\x11SEARCH_FIELD_NAME\x10\x01\x12\x1c\n\x18SEARCH_FIELD_DESCRIPTION\x10\x02\x12\x1b\n\x17SEARCH_FIELD_PARAMETERS\x10\x03\x32\xc0\x03\n\x11ToolSearchService\x12T\n\x0bSearchTools\x12!.toolsearch.v1.SearchToolsRequest\x1a\".toolsearch.v1.SearchToolsResponse\x12N\n\tListTools\x12\x1f.toolsearch.v1.ListToolsRequest\x1a .toolsearch.v1.ListToolsResponse\x12]\n\x0eListNamespaces\x12$.toolsearch.v1.ListNamespacesRequest\x1a%.toolsearch.v1.ListNamespacesResponse\x12K\n\x08GetTools\x12\x1e.toolsearch.v1.GetToolsRequest\x1a\x1f.toolsearch.v1.GetToolsResponse\x12Y\n\x0cWatchCatalog\x12\".toolsearch.v1.WatchCatalogRequest\x1a#.toolsearch.v1.WatchCatalogResponse0\x01\x42GZEgithub.com/toolsearch/toolsearch/clients/go/toolsearchv1;toolsearchv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"toolsearch/v1/search_service.proto\x12\rtoolsearch.v1\x1a\x19toolsearch/v1/entry.proto\x1a\x18toolsearch/v1/plan.proto\x1a\x1ctoolsearch/v1/strategy.proto\"\xcf\x02\n\x12SearchToolsRequest\x12\x0f\n\x07\x63\x61talog\x18\x01 \x01(\t\x12\x0f\n\x07queries\x18\x02 \x03(\t\x12)\n\x08strategy\x18\x03 \x01(\x0e\x32\x17.toolsearch.v1.Strategy\x12\r\n\x05limit\x18\x04 \x01(\x05\x12%\n\x06\x66ilter\x18\x05 \x01(\x0b\x32\x15.toolsearch.v1.Filter\x12%\n\x06\x64\x65tail\x18\x06 \x01(\x0e\x32\x15.toolsearch.v1.Detail\x12\x14\n\x0cmin_revision\x18\x07 \x01(\x03\x12\r\n\x05\x65poch\x18\x08 \x01(\t\x12\x0f\n\x07\x65xplain\x18\t \x01(\x08\x12*\n\x06\x66ields\x18\n \x03(\x0e\x32\x1a.toolsearch.v1.SearchField\x12\x16\n\x0e\x63\x61se_sensitive\x18\x0b \x01(\x08\x12\x15\n\rmin_relevance\x18\x0c \x01(\x01\"\xd7\x01\n\x13SearchToolsResponse\x12%\n\x07matches\x18\x01 \x03(\x0b\x32\x14.toolsearch.v1.Match\x12\r\n\x05total\x18\x02 \x01(\x05\x12\'\n\x07version\x18\x03 \x01(\x0b\x32\x16.toolsearch.v1.Version\x12)\n\x08strategy\x18\x04 \x01(\x0e\x32\x17.toolsearch.v1.Strategy\x12\x0f\n\x07message\x18\x05 \x01(\t\x12\x12\n\nnear_names\x18\x06 \x03(\t\x12\x11\n\tsearch_id\x18\x07 \x01(\t\"\xbb\x01\n\x05Match\x12#\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x14.toolsearch.v1.Entry\x12\r\n\x05score\x18\x02 \x01(\x01\x12\x11\n\trelevance\x18\x03 \x01(\x01\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12,\n\nmatched_by\x18\x05 \x03(\x0e\x32\x18.toolsearch.v1.MatchedBy\x12-\n\x0b\x65xplanation\x18\x06 \x03(\x0b\x32\x18.toolsearch.v1.ScorePart\"8\n\tScorePart\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01\x12\x0e\n\x06\x64\x65tail\x18\x03 \x01(\t\"\xbd\x01\n\x10ListToolsRequest\x12\x0f\n\x07\x63\x61talog\x18\x01 \x01(\t\x12%\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x15.toolsearch.v1.Filter\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12%\n\x06\x64\x65tail\x18\x05 \x01(\x0e\x32\x15.toolsearch.v1.Detail\x12\x14\n\x0cmin_revision\x18\x06 \x01(\x03\x12\r\n\x05\x65poch\x18\x07 \x01(\t\"\x90\x01\n\x11ListToolsResponse\x12%\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x14.toolsearch.v1.Entry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x12\n\ntotal_size\x18\x03 \x01(\x05\x12\'\n\x07version\x18\x04 \x01(\x0b\x32\x16.toolsearch.v1.Version\"\x84\x01\n\x15ListNamespacesRequest\x12\x0f\n\x07\x63\x61talog\x18\x01 \x01(\t\x12\x0e\n\x06parent\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x14\n\x0cmin_revision\x18\x05 \x01(\x03\x12\r\n\x05\x65poch\x18\x06 \x01(\t\"\x9c\x01\n\x16ListNamespacesResponse\x12,\n\nnamespaces\x18\x01 \x03(\x0b\x32\x18.toolsearch.v1.Namespace\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x12\n\ntotal_size\x18\x03 \x01(\x05\x12\'\n\x07version\x18\x04 \x01(\x0b\x32\x16.toolsearch.v1.Version\"I\n\tNamespace\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x65ntry_count\x18\x02 \x01(\x05\x12\x19\n\x11total_entry_count\x18\x03 \x01(\x05\"}\n\x0fGetToolsRequest\x12\x0f\n\x07\x63\x61talog\x18\x01 \x01(\t\x12\r\n\x05names\x18\x02 \x03(\t\x12%\n\x06\x64\x65tail\x18\x03 \x01(\x0e\x32\x15.toolsearch.v1.Detail\x12\x14\n\x0cmin_revision\x18\x04 \x01(\x03\x12\r\n\x05\x65poch\x18\x05 \x01(\t\"\xa7\x01\n\x10GetToolsResponse\x12%\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x14.toolsearch.v1.Entry\x12,\n\x07missing\x18\x02 \x03(\x0b\x32\x1b.toolsearch.v1.MissingEntry\x12\'\n\x07version\x18\x03 \x01(\x0b\x32\x16.toolsearch.v1.Version\x12\x15\n\romitted_names\x18\x04 \x03(\t\"0\n\x0cMissingEntry\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\nnear_names\x18\x02 \x03(\t\"\\\n\x0bUsageReport\x12\x0c\n\x04name\x18\x01 \x01(\t\x12,\n\x07outcome\x18\x02 \x01(\x0e\x32\x1b.toolsearch.v1.UsageOutcome\x12\x11\n\tsearch_id\x18\x03 \x01(\t\"R\n\x12ReportUsageRequest\x12\x0f\n\x07\x63\x61talog\x18\x01 \x01(\t\x12+\n\x07reports\x18\x02 \x03(\x0b\x32\x1a.toolsearch.v1.UsageReport\">\n\x13ReportUsageResponse\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x01 \x01(\x05\x12\x15\n\runknown_names\x18\x02 \x03(\t\"c\n\x13WatchCatalogRequest\x12\x0f\n\x07\x63\x61talog\x18\x01 \x01(\t\x12\x1a\n\rfrom_revision\x18\x02 \x01(\x03H\x00\x88\x01\x01\x12\r\n\x05\x65poch\x18\x03 \x01(\tB\x10\n\x0e_from_revision\"\x98\x02\n\x14WatchCatalogResponse\x12\'\n\x07version\x18\x01 \x01(\x0b\x32\x16.toolsearch.v1.Version\x12\x30\n\x07\x63urrent\x18\x02 \x01(\x0b\x32\x1d.toolsearch.v1.CatalogCurrentH\x00\x12\x30\n\x07\x63hanged\x18\x03 \x01(\x0b\x32\x1d.toolsearch.v1.CatalogChangedH\x00\x12\x38\n\x0fsnapshot_needed\x18\x04 \x01(\x0b\x32\x1d.toolsearch.v1.SnapshotNeededH\x00\x12\x30\n\x07\x64\x65leted\x18\x05 \x01(\x0b\x32\x1d.toolsearch.v1.CatalogDeletedH\x00\x42\x07\n\x05\x65vent\"\x10\n\x0e\x43\x61talogCurrent\"Y\n\x0e\x43\x61talogChanged\x12\x16\n\x0eupserted_names\x18\x01 \x03(\t\x12\x15\n\rdeleted_names\x18\x02 \x03(\t\x12\x18\n\x10settings_changed\x18\x03 \x01(\x08\"\x10\n\x0eSnapshotNeeded\"\x10\n\x0e\x43\x61talogDeleted*\x9b\x01\n\tMatchedBy\x12\x1a\n\x16MATCHED_BY_UNSPECIFIED\x10\x00\x12\x13\n\x0fMATCHED_BY_NAME\x10\x01\x12\x14\n\x10MATCHED_BY_WORDS\x10\x02\x12\x16\n\x12MATCHED_BY_PATTERN\x10\x03\x12\x17\n\x13MATCHED_BY_SPELLING\x10\x04\x12\x16\n\x12MATCHED_BY_MEANING\x10\x05*}\n\x0bSearchField\x12\x1c\n\x18SEARCH_FIELD_UNSPECIFIED\x10\x00\x12\x15\n\x11SEARCH_FIELD_NAME\x10\x01\x12\x1c\n\x18SEARCH_FIELD_DESCRIPTION\x10\x02\x12\x1b\n\x17SEARCH_FIELD_PARAMETERS\x10\x03*\x80\x01\n\x0cUsageOutcome\x12\x1d\n\x19USAGE_OUTCOME_UNSPECIFIED\x10\x00\x12\x1b\n\x17USAGE_OUTCOME_SUCCEEDED\x10\x01\x12\x18\n\x14USAGE_OUTCOME_FAILED\x10\x02\x12\x1a\n\x16USAGE_OUTCOME_DECLINED\x10\x03\x32\xe6\x04\n\x11ToolSearchService\x12T\n\x0bSearchTools\x12!.toolsearch.v1.SearchToolsRequest\x1a\".toolsearch.v1.SearchToolsResponse\x12N\n\tListTools\x12\x1f.toolsearch.v1.ListToolsRequest\x1a .toolsearch.v1.ListToolsResponse\x12]\n\x0eListNamespaces\x12$.toolsearch.v1.ListNamespacesRequest\x1a%.toolsearch.v1.ListNamespacesResponse\x12K\n\x08GetTools\x12\x1e.toolsearch.v1.GetToolsRequest\x1a\x1f.toolsearch.v1.GetToolsResponse\x12N\n\tPlanTools\x12\x1f.toolsearch.v1.PlanToolsRequest\x1a .toolsearch.v1.PlanToolsResponse\x12T\n\x0bReportUsage\x12!.toolsearch.v1.ReportUsageRequest\x1a\".toolsearch.v1.ReportUsageResponse\x12Y\n\x0cWatchCatalog\x12\".toolsearch.v1.WatchCatalogRequest\x1a#.toolsearch.v1.WatchCatalogResponse0\x01\x42GZEgithub.com/toolsearch/toolsearch/clients/go/toolsearchv1;toolsearchv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,48 +35,54 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'toolsearch.v1.search_servic
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'ZEgithub.com/toolsearch/toolsearch/clients/go/toolsearchv1;toolsearchv1'
-  _globals['_STRATEGY']._serialized_start=2424
-  _globals['_STRATEGY']._serialized_end=2582
-  _globals['_MATCHEDBY']._serialized_start=2585
-  _globals['_MATCHEDBY']._serialized_end=2740
-  _globals['_SEARCHFIELD']._serialized_start=2742
-  _globals['_SEARCHFIELD']._serialized_end=2867
-  _globals['_SEARCHTOOLSREQUEST']._serialized_start=81
-  _globals['_SEARCHTOOLSREQUEST']._serialized_end=416
-  _globals['_SEARCHTOOLSRESPONSE']._serialized_start=419
-  _globals['_SEARCHTOOLSRESPONSE']._serialized_end=615
-  _globals['_MATCH']._serialized_start=618
-  _globals['_MATCH']._serialized_end=805
-  _globals['_SCOREPART']._serialized_start=807
-  _globals['_SCOREPART']._serialized_end=863
-  _globals['_LISTTOOLSREQUEST']._serialized_start=866
-  _globals['_LISTTOOLSREQUEST']._serialized_end=1055
-  _globals['_LISTTOOLSRESPONSE']._serialized_start=1058
-  _globals['_LISTTOOLSRESPONSE']._serialized_end=1202
-  _globals['_LISTNAMESPACESREQUEST']._serialized_start=1205
-  _globals['_LISTNAMESPACESREQUEST']._serialized_end=1337
-  _globals['_LISTNAMESPACESRESPONSE']._serialized_start=1340
-  _globals['_LISTNAMESPACESRESPONSE']._serialized_end=1496
-  _globals['_NAMESPACE']._serialized_start=1498
-  _globals['_NAMESPACE']._serialized_end=1571
-  _globals['_GETTOOLSREQUEST']._serialized_start=1573
-  _globals['_GETTOOLSREQUEST']._serialized_end=1698
-  _globals['_GETTOOLSRESPONSE']._serialized_start=1701
-  _globals['_GETTOOLSRESPONSE']._serialized_end=1868
-  _globals['_MISSINGENTRY']._serialized_start=1870
-  _globals['_MISSINGENTRY']._serialized_end=1918
-  _globals['_WATCHCATALOGREQUEST']._serialized_start=1920
-  _globals['_WATCHCATALOGREQUEST']._serialized_end=2019
-  _globals['_WATCHCATALOGRESPONSE']._serialized_start=2022
-  _globals['_WATCHCATALOGRESPONSE']._serialized_end=2302
-  _globals['_CATALOGCURRENT']._serialized_start=2304
-  _globals['_CATALOGCURRENT']._serialized_end=2320
-  _globals['_CATALOGCHANGED']._serialized_start=2322
-  _globals['_CATALOGCHANGED']._serialized_end=2385
-  _globals['_SNAPSHOTNEEDED']._serialized_start=2387
-  _globals['_SNAPSHOTNEEDED']._serialized_end=2403
-  _globals['_CATALOGDELETED']._serialized_start=2405
-  _globals['_CATALOGDELETED']._serialized_end=2421
-  _globals['_TOOLSEARCHSERVICE']._serialized_start=2870
-  _globals['_TOOLSEARCHSERVICE']._serialized_end=3318
+  _globals['_MATCHEDBY']._serialized_start=2767
+  _globals['_MATCHEDBY']._serialized_end=2922
+  _globals['_SEARCHFIELD']._serialized_start=2924
+  _globals['_SEARCHFIELD']._serialized_end=3049
+  _globals['_USAGEOUTCOME']._serialized_start=3052
+  _globals['_USAGEOUTCOME']._serialized_end=3180
+  _globals['_SEARCHTOOLSREQUEST']._serialized_start=137
+  _globals['_SEARCHTOOLSREQUEST']._serialized_end=472
+  _globals['_SEARCHTOOLSRESPONSE']._serialized_start=475
+  _globals['_SEARCHTOOLSRESPONSE']._serialized_end=690
+  _globals['_MATCH']._serialized_start=693
+  _globals['_MATCH']._serialized_end=880
+  _globals['_SCOREPART']._serialized_start=882
+  _globals['_SCOREPART']._serialized_end=938
+  _globals['_LISTTOOLSREQUEST']._serialized_start=941
+  _globals['_LISTTOOLSREQUEST']._serialized_end=1130
+  _globals['_LISTTOOLSRESPONSE']._serialized_start=1133
+  _globals['_LISTTOOLSRESPONSE']._serialized_end=1277
+  _globals['_LISTNAMESPACESREQUEST']._serialized_start=1280
+  _globals['_LISTNAMESPACESREQUEST']._serialized_end=1412
+  _globals['_LISTNAMESPACESRESPONSE']._serialized_start=1415
+  _globals['_LISTNAMESPACESRESPONSE']._serialized_end=1571
+  _globals['_NAMESPACE']._serialized_start=1573
+  _globals['_NAMESPACE']._serialized_end=1646
+  _globals['_GETTOOLSREQUEST']._serialized_start=1648
+  _globals['_GETTOOLSREQUEST']._serialized_end=1773
+  _globals['_GETTOOLSRESPONSE']._serialized_start=1776
+  _globals['_GETTOOLSRESPONSE']._serialized_end=1943
+  _globals['_MISSINGENTRY']._serialized_start=1945
+  _globals['_MISSINGENTRY']._serialized_end=1993
+  _globals['_USAGEREPORT']._serialized_start=1995
+  _globals['_USAGEREPORT']._serialized_end=2087
+  _globals['_REPORTUSAGEREQUEST']._serialized_start=2089
+  _globals['_REPORTUSAGEREQUEST']._serialized_end=2171
+  _globals['_REPORTUSAGERESPONSE']._serialized_start=2173
+  _globals['_REPORTUSAGERESPONSE']._serialized_end=2235
+  _globals['_WATCHCATALOGREQUEST']._serialized_start=2237
+  _globals['_WATCHCATALOGREQUEST']._serialized_end=2336
+  _globals['_WATCHCATALOGRESPONSE']._serialized_start=2339
+  _globals['_WATCHCATALOGRESPONSE']._serialized_end=2619
+  _globals['_CATALOGCURRENT']._serialized_start=2621
+  _globals['_CATALOGCURRENT']._serialized_end=2637
+  _globals['_CATALOGCHANGED']._serialized_start=2639
+  _globals['_CATALOGCHANGED']._serialized_end=2728
+  _globals['_SNAPSHOTNEEDED']._serialized_start=2730
+  _globals['_SNAPSHOTNEEDED']._serialized_end=2746
+  _globals['_CATALOGDELETED']._serialized_start=2748
+  _globals['_CATALOGDELETED']._serialized_end=2764
+  _globals['_TOOLSEARCHSERVICE']._serialized_start=3183
+  _globals['_TOOLSEARCHSERVICE']._serialized_end=3797
 # @@protoc_insertion_point(module_scope)

@@ -1,4 +1,6 @@
 from toolsearch.v1 import entry_pb2 as _entry_pb2
+from toolsearch.v1 import plan_pb2 as _plan_pb2
+from toolsearch.v1 import strategy_pb2 as _strategy_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -7,16 +9,6 @@ from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
-
-class Strategy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-    __slots__ = ()
-    STRATEGY_UNSPECIFIED: _ClassVar[Strategy]
-    STRATEGY_AUTO: _ClassVar[Strategy]
-    STRATEGY_BM25: _ClassVar[Strategy]
-    STRATEGY_REGEX: _ClassVar[Strategy]
-    STRATEGY_FUZZY: _ClassVar[Strategy]
-    STRATEGY_SEMANTIC: _ClassVar[Strategy]
-    STRATEGY_HYBRID: _ClassVar[Strategy]
 
 class MatchedBy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -33,13 +25,13 @@ class SearchField(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SEARCH_FIELD_NAME: _ClassVar[SearchField]
     SEARCH_FIELD_DESCRIPTION: _ClassVar[SearchField]
     SEARCH_FIELD_PARAMETERS: _ClassVar[SearchField]
-STRATEGY_UNSPECIFIED: Strategy
-STRATEGY_AUTO: Strategy
-STRATEGY_BM25: Strategy
-STRATEGY_REGEX: Strategy
-STRATEGY_FUZZY: Strategy
-STRATEGY_SEMANTIC: Strategy
-STRATEGY_HYBRID: Strategy
+
+class UsageOutcome(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    USAGE_OUTCOME_UNSPECIFIED: _ClassVar[UsageOutcome]
+    USAGE_OUTCOME_SUCCEEDED: _ClassVar[UsageOutcome]
+    USAGE_OUTCOME_FAILED: _ClassVar[UsageOutcome]
+    USAGE_OUTCOME_DECLINED: _ClassVar[UsageOutcome]
 MATCHED_BY_UNSPECIFIED: MatchedBy
 MATCHED_BY_NAME: MatchedBy
 MATCHED_BY_WORDS: MatchedBy
@@ -50,6 +42,10 @@ SEARCH_FIELD_UNSPECIFIED: SearchField
 SEARCH_FIELD_NAME: SearchField
 SEARCH_FIELD_DESCRIPTION: SearchField
 SEARCH_FIELD_PARAMETERS: SearchField
+USAGE_OUTCOME_UNSPECIFIED: UsageOutcome
+USAGE_OUTCOME_SUCCEEDED: UsageOutcome
+USAGE_OUTCOME_FAILED: UsageOutcome
+USAGE_OUTCOME_DECLINED: UsageOutcome
 
 class SearchToolsRequest(_message.Message):
     __slots__ = ("catalog", "queries", "strategy", "limit", "filter", "detail", "min_revision", "epoch", "explain", "fields", "case_sensitive", "min_relevance")
@@ -67,7 +63,7 @@ class SearchToolsRequest(_message.Message):
     MIN_RELEVANCE_FIELD_NUMBER: _ClassVar[int]
     catalog: str
     queries: _containers.RepeatedScalarFieldContainer[str]
-    strategy: Strategy
+    strategy: _strategy_pb2.Strategy
     limit: int
     filter: _entry_pb2.Filter
     detail: _entry_pb2.Detail
@@ -77,23 +73,25 @@ class SearchToolsRequest(_message.Message):
     fields: _containers.RepeatedScalarFieldContainer[SearchField]
     case_sensitive: bool
     min_relevance: float
-    def __init__(self, catalog: _Optional[str] = ..., queries: _Optional[_Iterable[str]] = ..., strategy: _Optional[_Union[Strategy, str]] = ..., limit: _Optional[int] = ..., filter: _Optional[_Union[_entry_pb2.Filter, _Mapping]] = ..., detail: _Optional[_Union[_entry_pb2.Detail, str]] = ..., min_revision: _Optional[int] = ..., epoch: _Optional[str] = ..., explain: bool = ..., fields: _Optional[_Iterable[_Union[SearchField, str]]] = ..., case_sensitive: bool = ..., min_relevance: _Optional[float] = ...) -> None: ...
+    def __init__(self, catalog: _Optional[str] = ..., queries: _Optional[_Iterable[str]] = ..., strategy: _Optional[_Union[_strategy_pb2.Strategy, str]] = ..., limit: _Optional[int] = ..., filter: _Optional[_Union[_entry_pb2.Filter, _Mapping]] = ..., detail: _Optional[_Union[_entry_pb2.Detail, str]] = ..., min_revision: _Optional[int] = ..., epoch: _Optional[str] = ..., explain: bool = ..., fields: _Optional[_Iterable[_Union[SearchField, str]]] = ..., case_sensitive: bool = ..., min_relevance: _Optional[float] = ...) -> None: ...
 
 class SearchToolsResponse(_message.Message):
-    __slots__ = ("matches", "total", "version", "strategy", "message", "near_names")
+    __slots__ = ("matches", "total", "version", "strategy", "message", "near_names", "search_id")
     MATCHES_FIELD_NUMBER: _ClassVar[int]
     TOTAL_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     STRATEGY_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     NEAR_NAMES_FIELD_NUMBER: _ClassVar[int]
+    SEARCH_ID_FIELD_NUMBER: _ClassVar[int]
     matches: _containers.RepeatedCompositeFieldContainer[Match]
     total: int
     version: _entry_pb2.Version
-    strategy: Strategy
+    strategy: _strategy_pb2.Strategy
     message: str
     near_names: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, matches: _Optional[_Iterable[_Union[Match, _Mapping]]] = ..., total: _Optional[int] = ..., version: _Optional[_Union[_entry_pb2.Version, _Mapping]] = ..., strategy: _Optional[_Union[Strategy, str]] = ..., message: _Optional[str] = ..., near_names: _Optional[_Iterable[str]] = ...) -> None: ...
+    search_id: str
+    def __init__(self, matches: _Optional[_Iterable[_Union[Match, _Mapping]]] = ..., total: _Optional[int] = ..., version: _Optional[_Union[_entry_pb2.Version, _Mapping]] = ..., strategy: _Optional[_Union[_strategy_pb2.Strategy, str]] = ..., message: _Optional[str] = ..., near_names: _Optional[_Iterable[str]] = ..., search_id: _Optional[str] = ...) -> None: ...
 
 class Match(_message.Message):
     __slots__ = ("entry", "score", "relevance", "reason", "matched_by", "explanation")
@@ -223,6 +221,32 @@ class MissingEntry(_message.Message):
     near_names: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, name: _Optional[str] = ..., near_names: _Optional[_Iterable[str]] = ...) -> None: ...
 
+class UsageReport(_message.Message):
+    __slots__ = ("name", "outcome", "search_id")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    SEARCH_ID_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    outcome: UsageOutcome
+    search_id: str
+    def __init__(self, name: _Optional[str] = ..., outcome: _Optional[_Union[UsageOutcome, str]] = ..., search_id: _Optional[str] = ...) -> None: ...
+
+class ReportUsageRequest(_message.Message):
+    __slots__ = ("catalog", "reports")
+    CATALOG_FIELD_NUMBER: _ClassVar[int]
+    REPORTS_FIELD_NUMBER: _ClassVar[int]
+    catalog: str
+    reports: _containers.RepeatedCompositeFieldContainer[UsageReport]
+    def __init__(self, catalog: _Optional[str] = ..., reports: _Optional[_Iterable[_Union[UsageReport, _Mapping]]] = ...) -> None: ...
+
+class ReportUsageResponse(_message.Message):
+    __slots__ = ("accepted", "unknown_names")
+    ACCEPTED_FIELD_NUMBER: _ClassVar[int]
+    UNKNOWN_NAMES_FIELD_NUMBER: _ClassVar[int]
+    accepted: int
+    unknown_names: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, accepted: _Optional[int] = ..., unknown_names: _Optional[_Iterable[str]] = ...) -> None: ...
+
 class WatchCatalogRequest(_message.Message):
     __slots__ = ("catalog", "from_revision", "epoch")
     CATALOG_FIELD_NUMBER: _ClassVar[int]
@@ -252,12 +276,14 @@ class CatalogCurrent(_message.Message):
     def __init__(self) -> None: ...
 
 class CatalogChanged(_message.Message):
-    __slots__ = ("upserted_names", "deleted_names")
+    __slots__ = ("upserted_names", "deleted_names", "settings_changed")
     UPSERTED_NAMES_FIELD_NUMBER: _ClassVar[int]
     DELETED_NAMES_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_CHANGED_FIELD_NUMBER: _ClassVar[int]
     upserted_names: _containers.RepeatedScalarFieldContainer[str]
     deleted_names: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, upserted_names: _Optional[_Iterable[str]] = ..., deleted_names: _Optional[_Iterable[str]] = ...) -> None: ...
+    settings_changed: bool
+    def __init__(self, upserted_names: _Optional[_Iterable[str]] = ..., deleted_names: _Optional[_Iterable[str]] = ..., settings_changed: bool = ...) -> None: ...
 
 class SnapshotNeeded(_message.Message):
     __slots__ = ()

@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from toolsearch.v1 import plan_pb2 as toolsearch_dot_v1_dot_plan__pb2
 from toolsearch.v1 import search_service_pb2 as toolsearch_dot_v1_dot_search__service__pb2
 
 GRPC_GENERATED_VERSION = '1.76.0'
@@ -58,6 +59,16 @@ class ToolSearchServiceStub(object):
                 request_serializer=toolsearch_dot_v1_dot_search__service__pb2.GetToolsRequest.SerializeToString,
                 response_deserializer=toolsearch_dot_v1_dot_search__service__pb2.GetToolsResponse.FromString,
                 _registered_method=True)
+        self.PlanTools = channel.unary_unary(
+                '/toolsearch.v1.ToolSearchService/PlanTools',
+                request_serializer=toolsearch_dot_v1_dot_plan__pb2.PlanToolsRequest.SerializeToString,
+                response_deserializer=toolsearch_dot_v1_dot_plan__pb2.PlanToolsResponse.FromString,
+                _registered_method=True)
+        self.ReportUsage = channel.unary_unary(
+                '/toolsearch.v1.ToolSearchService/ReportUsage',
+                request_serializer=toolsearch_dot_v1_dot_search__service__pb2.ReportUsageRequest.SerializeToString,
+                response_deserializer=toolsearch_dot_v1_dot_search__service__pb2.ReportUsageResponse.FromString,
+                _registered_method=True)
         self.WatchCatalog = channel.unary_stream(
                 '/toolsearch.v1.ToolSearchService/WatchCatalog',
                 request_serializer=toolsearch_dot_v1_dot_search__service__pb2.WatchCatalogRequest.SerializeToString,
@@ -100,6 +111,20 @@ class ToolSearchServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def PlanTools(self, request, context):
+        """Decides which tools an agent loads up front and which it finds by search, and renders what to send to the model's provider.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReportUsage(self, request, context):
+        """Says what became of entries that were used: what is used much counts a little in ranking and in plans. Lossy by design.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def WatchCatalog(self, request, context):
         """Streams what changes in a catalog, from a revision on. The first message comes at once and says where the catalog is.
         """
@@ -129,6 +154,16 @@ def add_ToolSearchServiceServicer_to_server(servicer, server):
                     servicer.GetTools,
                     request_deserializer=toolsearch_dot_v1_dot_search__service__pb2.GetToolsRequest.FromString,
                     response_serializer=toolsearch_dot_v1_dot_search__service__pb2.GetToolsResponse.SerializeToString,
+            ),
+            'PlanTools': grpc.unary_unary_rpc_method_handler(
+                    servicer.PlanTools,
+                    request_deserializer=toolsearch_dot_v1_dot_plan__pb2.PlanToolsRequest.FromString,
+                    response_serializer=toolsearch_dot_v1_dot_plan__pb2.PlanToolsResponse.SerializeToString,
+            ),
+            'ReportUsage': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReportUsage,
+                    request_deserializer=toolsearch_dot_v1_dot_search__service__pb2.ReportUsageRequest.FromString,
+                    response_serializer=toolsearch_dot_v1_dot_search__service__pb2.ReportUsageResponse.SerializeToString,
             ),
             'WatchCatalog': grpc.unary_stream_rpc_method_handler(
                     servicer.WatchCatalog,
@@ -248,6 +283,60 @@ class ToolSearchService(object):
             '/toolsearch.v1.ToolSearchService/GetTools',
             toolsearch_dot_v1_dot_search__service__pb2.GetToolsRequest.SerializeToString,
             toolsearch_dot_v1_dot_search__service__pb2.GetToolsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PlanTools(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/toolsearch.v1.ToolSearchService/PlanTools',
+            toolsearch_dot_v1_dot_plan__pb2.PlanToolsRequest.SerializeToString,
+            toolsearch_dot_v1_dot_plan__pb2.PlanToolsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReportUsage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/toolsearch.v1.ToolSearchService/ReportUsage',
+            toolsearch_dot_v1_dot_search__service__pb2.ReportUsageRequest.SerializeToString,
+            toolsearch_dot_v1_dot_search__service__pb2.ReportUsageResponse.FromString,
             options,
             channel_credentials,
             insecure,

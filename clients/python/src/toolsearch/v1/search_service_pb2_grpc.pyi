@@ -7,6 +7,7 @@ import abc
 import collections.abc
 import grpc
 import grpc.aio
+import toolsearch.v1.plan_pb2
 import toolsearch.v1.search_service_pb2
 import typing
 
@@ -49,6 +50,18 @@ class ToolSearchServiceStub:
     ]
     """Describes entries in full by canonical name or alias, in the order asked for."""
 
+    PlanTools: grpc.UnaryUnaryMultiCallable[
+        toolsearch.v1.plan_pb2.PlanToolsRequest,
+        toolsearch.v1.plan_pb2.PlanToolsResponse,
+    ]
+    """Decides which tools an agent loads up front and which it finds by search, and renders what to send to the model's provider."""
+
+    ReportUsage: grpc.UnaryUnaryMultiCallable[
+        toolsearch.v1.search_service_pb2.ReportUsageRequest,
+        toolsearch.v1.search_service_pb2.ReportUsageResponse,
+    ]
+    """Says what became of entries that were used: what is used much counts a little in ranking and in plans. Lossy by design."""
+
     WatchCatalog: grpc.UnaryStreamMultiCallable[
         toolsearch.v1.search_service_pb2.WatchCatalogRequest,
         toolsearch.v1.search_service_pb2.WatchCatalogResponse,
@@ -85,6 +98,18 @@ class ToolSearchServiceAsyncStub:
         toolsearch.v1.search_service_pb2.GetToolsResponse,
     ]
     """Describes entries in full by canonical name or alias, in the order asked for."""
+
+    PlanTools: grpc.aio.UnaryUnaryMultiCallable[
+        toolsearch.v1.plan_pb2.PlanToolsRequest,
+        toolsearch.v1.plan_pb2.PlanToolsResponse,
+    ]
+    """Decides which tools an agent loads up front and which it finds by search, and renders what to send to the model's provider."""
+
+    ReportUsage: grpc.aio.UnaryUnaryMultiCallable[
+        toolsearch.v1.search_service_pb2.ReportUsageRequest,
+        toolsearch.v1.search_service_pb2.ReportUsageResponse,
+    ]
+    """Says what became of entries that were used: what is used much counts a little in ranking and in plans. Lossy by design."""
 
     WatchCatalog: grpc.aio.UnaryStreamMultiCallable[
         toolsearch.v1.search_service_pb2.WatchCatalogRequest,
@@ -130,6 +155,22 @@ class ToolSearchServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[toolsearch.v1.search_service_pb2.GetToolsResponse, collections.abc.Awaitable[toolsearch.v1.search_service_pb2.GetToolsResponse]]:
         """Describes entries in full by canonical name or alias, in the order asked for."""
+
+    @abc.abstractmethod
+    def PlanTools(
+        self,
+        request: toolsearch.v1.plan_pb2.PlanToolsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[toolsearch.v1.plan_pb2.PlanToolsResponse, collections.abc.Awaitable[toolsearch.v1.plan_pb2.PlanToolsResponse]]:
+        """Decides which tools an agent loads up front and which it finds by search, and renders what to send to the model's provider."""
+
+    @abc.abstractmethod
+    def ReportUsage(
+        self,
+        request: toolsearch.v1.search_service_pb2.ReportUsageRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[toolsearch.v1.search_service_pb2.ReportUsageResponse, collections.abc.Awaitable[toolsearch.v1.search_service_pb2.ReportUsageResponse]]:
+        """Says what became of entries that were used: what is used much counts a little in ranking and in plans. Lossy by design."""
 
     @abc.abstractmethod
     def WatchCatalog(
