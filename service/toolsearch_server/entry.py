@@ -231,7 +231,7 @@ def make_entry(draft: Draft, *, name: str, alias: str, limits: Limits = DEFAULT_
         alias=alias,
         title=_printable(parsed.get("title") or ""),
         description=description,
-        summary=draft.summary or derive_summary(description),
+        summary=_one_line(draft.summary) or derive_summary(description),
         parameters=_printable(parameter_text(input_schema(parsed))),
         tags=_merged(draft.tags, meta.get(TAGS_META), limits),
         capabilities=_merged(draft.capabilities, meta.get(CAPABILITIES_META), limits),
@@ -284,8 +284,11 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s|(?<=[。！？])|\n\s*\n")  # noqa: RU
 
 def derive_summary(description: str) -> str:
     """The first sentence on one line, cut at a word when it is long."""
-    first = _SENTENCE_END.split(description.strip(), maxsplit=1)[0]
-    line = " ".join(first.split())
+    return _one_line(_SENTENCE_END.split(description.strip(), maxsplit=1)[0])
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
     if len(line) <= SUMMARY_TARGET:
         return line
     head, _, _ = line[:SUMMARY_TARGET].rpartition(" ")

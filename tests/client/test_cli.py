@@ -290,3 +290,66 @@ def test_real_catalogs_load(run: Run, name: str) -> None:
     assert code == 0, err
     count = len(path.read_text().splitlines())
     assert f"{count} tools read: {count} added" in out
+
+
+# Plans, settings, usage
+
+
+def test_plan_shows_what_is_eager_and_what_is_deferred(loaded: Run, tmp_path: Path) -> None:
+    card = tmp_path / "card.yaml"
+    card.write_text("tool_search: {min_tokens: 0, eager_tools: {github: [create_*, nothing]}}\n")
+    code, out, err = loaded("plan", "--provider", "anthropic", "--model", "claude-sonnet-5", "--config", str(card))
+    assert code == 0
+    assert re.search(r"github\.create_issue +\d+ +eager_tools\.github: create_\*", out)
+    assert re.search(r"github +1 +\d+", out)
+    assert "1 eager, 1 deferred" in out
+    assert "search tool find_tools" in out
+    assert "no tool fits eager_tools github: nothing" in err
+
+
+def test_plan_as_json_has_what_can_be_sent(loaded: Run) -> None:
+    code, out, _ = loaded("plan", "--provider", "openai", "--model", "gpt-5.4", "--json")
+    made = json.loads(out)
+    assert code == 0
+    assert [each["name"] for each in made["tools"]] == ["github_create_issue", "github_list_issues"]
+    assert made["search_tool"] == ""
+    assert made["tokens_before"] == made["tokens_after"] > 0
+
+
+def test_plan_warns_of_models_that_cannot_search(loaded: Run, tmp_path: Path) -> None:
+    (tmp_path / "card.json").write_text('{"min_tokens": 0}')
+    _, _, err = loaded("plan", "--provider", "nobody", "--config", str(tmp_path / "card.json"))
+    assert "nobody is not known to defer tools" in err
+
+
+def test_plan_refuses_a_wrong_configuration_with_its_path(loaded: Run, tmp_path: Path) -> None:
+    (tmp_path / "card.yaml").write_text("tool_search: {scope: none}")
+    code, _, err = loaded("plan", "--provider", "openai", "--config", str(tmp_path / "card.yaml"))
+    assert code == 1
+    assert "tool_search.scope" in err
+
+
+def test_settings_are_set_and_shown(loaded: Run, tmp_path: Path) -> None:
+    file = tmp_path / "settings.json"
+    file.write_text(json.dumps({"banned": ["github.list_*"], "synonyms": [["defect", "bug"]]}))
+    assert loaded("settings", str(file))[0] == 0
+    shown = json.loads(loaded("settings")[1])
+    assert shown["banned"] == ["github.list_*"]
+    assert shown["name_weight"] == 1
+    assert "list_issues" not in loaded("search", "issues")[1]
+    assert "create_issue" in loaded("search", "defect", "--strategy", "bm25")[1]
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"pin": []}', '{"synonyms": ["a"]}', '{"name_weight": 11}'])
+def test_settings_that_are_wrong_are_refused(loaded: Run, tmp_path: Path, text: str) -> None:
+    (tmp_path / "settings.json").write_text(text)
+    code, out, err = loaded("settings", str(tmp_path / "settings.json"))
+    assert (code, out) == (1, "")
+    assert err.startswith("toolsearch: ")
+
+
+def test_report_says_which_names_nobody_has(loaded: Run) -> None:
+    assert loaded("report", "github.create_issue") == (0, "", "")
+    code, _, err = loaded("report", "github_create_issue", "github.nothing", "--outcome", "failed")
+    assert code == 1
+    assert "there is no github.nothing" in err

@@ -248,7 +248,7 @@ def test_more_tools_than_anthropic_takes_are_not_declared() -> None:
     assert made.deferred_count == 10_004
     assert "10,000" in made.warnings[0]
     assert len(payload(made)) == 2
-    just_right = planned(ALWAYS, entries=entries[:10_000] + [next(entry for entry in entries if not entry.server)])
+    just_right = planned(ALWAYS, entries=[*entries[:10_000], next(entry for entry in entries if not entry.server)])
     assert len(payload(just_right)) > 9_000
     assert not just_right.warnings
 

@@ -180,8 +180,8 @@ def get_settings(reading: Reading) -> Call[t.CatalogSettings]:
 
 
 def update_settings(catalog: str, settings: t.CatalogSettings, expected_revision: int | None) -> Call[t.WriteResult]:
-    for group in settings.synonyms:
-        _refuse_text(group, "synonyms")
+    for group in (settings.pinned, settings.banned, settings.synonyms, *settings.synonyms):
+        _refuse_text(group, "a setting")
     message = settings_pb2.CatalogSettings(
         weights=settings_pb2.FieldWeights(
             name=settings.name_weight, description=settings.description_weight, parameters=settings.parameters_weight

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from toolsearch import types as t
 from toolsearch._channel import ClearTextKey, Tls
-from toolsearch.cli import commands
+from toolsearch.cli import commands, planning
 from toolsearch.cli.files import FileError
 from toolsearch.cli.output import Output
 from toolsearch.client import Client
@@ -23,6 +23,7 @@ examples:
   toolsearch search --server 'git*' --read-only who changed this file
   toolsearch describe github.open_issue
   toolsearch load tools.jsonl --server github
+  toolsearch plan --provider anthropic --model claude-sonnet-5 --config card.yaml
   toolsearch --json catalog
 
 environment: TOOLSEARCH_TARGET, TOOLSEARCH_TENANT, TOOLSEARCH_CATALOG give the defaults; TOOLSEARCH_API_KEY says who calls, and
@@ -33,6 +34,26 @@ exit codes: 0 done, 1 refused or failed, 2 wrong usage
 FILES_HELP = """\
 A FILE is an MCP tools/list result, a JSON array of tools, or JSON lines, one tool a line; each tool may say its "server".
 "-" is standard input.
+"""
+
+
+PLAN_HELP = """\
+A configuration, all of it optional:
+  tool_search:
+    scope: all                  # also the caller's own tools; default mcp
+    eager_tools:                # by server, globs on its own names
+      github: [create_issue, "list_*"]
+    min_tokens: 10000           # search only if all definitions cost more
+    min_eager: auto             # keep the three to five that are used most
+    execution: provider         # let the provider search; default client
+
+--json prints an object whose "tools" can be sent to the provider as they are.
+"""
+
+SETTINGS_HELP = """\
+FILE holds all settings, those that it lacks are the defaults:
+  {"synonyms": [["k8s", "kubernetes"]], "pinned": ["github.create_issue"], "banned": ["legacy.*"],
+   "name_weight": 1, "description_weight": 1, "parameters_weight": 1, "ignore_usage": false}
 """
 
 
@@ -128,6 +149,22 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
 
     describe = command("describe", commands.describe, "show entries in full")
     describe.add_argument("names", nargs="+", metavar="NAME", help="canonical name or alias")
+
+    plan = command("plan", planning.plan, "decide which tools are loaded up front and which are found by search", PLAN_HELP)
+    plan.add_argument("--provider", required=True, help="anthropic, openai, openai-chat; others are planned for as openai-chat")
+    plan.add_argument("--model", default="", help="decides whether tools can be deferred")
+    plan.add_argument("--config", metavar="FILE", help="the tool_search block, or an agent card with one; YAML or JSON")
+    plan.add_argument("--purpose", default="", metavar="TEXT", help="what the conversation is about: what fits it is loaded")
+    plan.add_argument("--all", action="store_true", help="show every tool, not only sums by server")
+    _add_filter(plan)
+
+    settings = command("settings", planning.settings, "show how the catalog is searched, or set it from a file", SETTINGS_HELP)
+    settings.add_argument("file", nargs="?", metavar="FILE", help='JSON; "-" is standard input')
+
+    report = command("report", planning.report, "say that entries were used, so that they come a little earlier")
+    report.add_argument("names", nargs="+", metavar="NAME", help="canonical name or alias")
+    report.add_argument("--outcome", choices=list(t.UsageOutcome), default="succeeded")
+    report.add_argument("--search-id", default="", metavar="ID", help="of the search that found them")
 
     load = command("load", commands.load, "add or replace the tools in files; nothing is deleted", FILES_HELP)
     load.add_argument("files", nargs="+", metavar="FILE")

@@ -25,7 +25,7 @@ def search(client: Client, arguments: argparse.Namespace, out: Output) -> int:
         [" ".join(arguments.query), *arguments.also],
         limit=arguments.limit,
         strategy=arguments.strategy,
-        filter=_filter(arguments),
+        filter=entry_filter(arguments),
         detail=t.Detail.FULL if arguments.full else t.Detail.SUMMARY,
         explain=arguments.explain,
         fields=arguments.field,
@@ -48,7 +48,7 @@ def search(client: Client, arguments: argparse.Namespace, out: Output) -> int:
 
 
 def list_tools(client: Client, arguments: argparse.Namespace, out: Output) -> int:
-    entries = client.list_tools(_filter(arguments), detail=t.Detail.FULL if arguments.full else t.Detail.SUMMARY)
+    entries = client.list_tools(entry_filter(arguments), detail=t.Detail.FULL if arguments.full else t.Detail.SUMMARY)
     if arguments.json:
         for entry in entries:
             out.json(entry)
@@ -244,7 +244,7 @@ def _show_notices(notices: Sequence[t.NameNotice], out: Output) -> None:
         out.line(out.faint(f"... and {len(notices) - SHOWN_NOTICES} more names with a hash; --json shows them all"))
 
 
-def _filter(arguments: argparse.Namespace) -> t.Filter:
+def entry_filter(arguments: argparse.Namespace) -> t.Filter:
     return t.Filter(
         servers=arguments.server,
         namespaces=arguments.namespace,
