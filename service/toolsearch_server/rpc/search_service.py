@@ -21,6 +21,8 @@ from toolsearch_server.store import CatalogKey
 from toolsearch_server.tracing import Tracer
 
 EXPLAINED_MISSES = 10
+SEARCH_TOOLS = {"unspecified": "none", "client": "own", "provider": "provider"}
+"""What metrics and logs call the search tool of a plan, by who answers it."""
 FITTING_ENTRIES = 20
 FITTING_RELEVANCE = 0.2
 """How many entries a plan's purpose may preload, and how relevant they have to be."""
@@ -142,10 +144,18 @@ class ToolSearchService:
             settings=view.entries.settings,
             usage=catalog.usage,
         )
-        made = await catalog.read_slowly(partial(plan.plan, asked, self._limits, with_payload=not request.without_payload))
-        kind = "none" if made.search is None else "own" if made.search.by_client else "provider"
-        call.facts.update(eager=len(made.reasons), deferred=made.deferred_count, search_tool=kind)
-        return responses.plan(made, view, catalog.staleness)
+
+        def made() -> plan_pb2.PlanToolsResponse:
+            return responses.plan(
+                plan.plan(asked, self._limits, with_payload=not request.without_payload), view, catalog.staleness
+            )
+
+        response = await catalog.read_slowly(made)
+        search = plan_pb2.SearchExecution.Name(response.execution).removeprefix("SEARCH_EXECUTION_").lower()
+        call.facts.update(
+            eager=response.report.eager_count, deferred=response.report.deferred_count, search_tool=SEARCH_TOOLS[search]
+        )
+        return response
 
     async def _fitting(self, call: Call, catalog: Catalog, view: View, purpose: str, wanted: Filter) -> Sequence[Entry]:
         if not purpose.strip():
