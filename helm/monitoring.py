@@ -258,6 +258,27 @@ def _search(source: Source) -> list[Panel]:
                 "{{strategy}} p95": source.quantile(0.95, "toolsearch_search_results", "strategy"),
             },
         ),
+        Panel(
+            "Plans by search tool",
+            "none: nothing had to be deferred.",
+            "reqps",
+            {"{{search_tool}}": total(source.rate("toolsearch_plans_total"), "search_tool")},
+            stacked=True,
+        ),
+        Panel(
+            "Tools in plans",
+            "",
+            "none",
+            {"{{decision}}": total(source.rate("toolsearch_planned_tools_total"), "decision")},
+            stacked=True,
+        ),
+        Panel(
+            "Reported uses",
+            "Whether tools that were found by search did what was wanted.",
+            "none",
+            {"{{outcome}}, found by {{found_by}}": total(source.rate("toolsearch_usage_reports_total"), "outcome", "found_by")},
+            stacked=True,
+        ),
     ]
 
 
