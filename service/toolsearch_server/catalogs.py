@@ -120,8 +120,10 @@ class Catalogs:
         """Wait for writes whose callers have gone, and end what goes on in the background for the catalogs."""
         if self._writing:
             await asyncio.wait(self._writing)
-        for reading in self._reading_usage:
-            reading.cancel()
+        reading = list(self._reading_usage)
+        for task in reading:
+            task.cancel()
+        await asyncio.gather(*reading, return_exceptions=True)
         await self.usage.flush()
         for loaded in self._loaded.values():
             loaded.catalog.close()

@@ -49,6 +49,7 @@ async def replica(url: str, *, poll_seconds: float = NEVER, limits: Limits = DEF
     finally:
         running.cancel()
         await asyncio.wait([running])
+        await catalogs.close()
         await store.close()
 
 

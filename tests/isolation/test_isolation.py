@@ -44,6 +44,7 @@ async def pair(url: str | None) -> AsyncIterator[tuple[list[Catalogs], Store]]:
         store = await SqliteStore.open(None, LIMITS)
         catalogs = Catalogs(store, limits=LIMITS, idle_seconds=-1)
         yield [catalogs, catalogs], store
+        await catalogs.close()
         await store.close()
     else:
         async with replica(url, limits=LIMITS) as first, replica(url, limits=LIMITS) as second:

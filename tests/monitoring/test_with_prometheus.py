@@ -20,7 +20,7 @@ import pytest
 
 from redis_process import RedisProcess, free_port, running_redis
 from support import running_server, tool, wait_for
-from toolsearch import Client, NotFound
+from toolsearch import Client, NotFound, UsageReport
 from toolsearch_server.store import CatalogKey
 from toolsearch_server.store.redis_keys import Keys
 
@@ -232,6 +232,8 @@ class Traffic:
             client.sync_server("s", [tool("send_mail", f"send a mail, edition {self._rounds}")])
             client.search("mail")
             client.search("^nothing is called so$", strategy="regex")
+            client.plan_tools("openai", "gpt-5.4")
+            client.report_usage([UsageReport("s.send_mail")])
             self._redis.command("PUBLISH", Keys("toolsearch:").channel(CatalogKey("default", client.catalog)), "gibberish")
         with pytest.raises(NotFound):
             self._astray.search("mail")
