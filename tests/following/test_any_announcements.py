@@ -85,6 +85,9 @@ class SharedMemory:
     async def delete(self, key: CatalogKey, expected: Version) -> None:
         await self.store.delete(key, expected)
 
+    async def resource_chunk(self, key: CatalogKey, digest: str, number: int) -> bytes | None:
+        return await self.store.resource_chunk(key, digest, number)
+
     async def vectors(self, model: str, digests: Sequence[bytes]) -> list[bytes | None]:
         return await self.store.vectors(model, digests)
 

@@ -1528,6 +1528,138 @@ func (*CatalogDeleted) Descriptor() ([]byte, []int) {
 	return file_toolsearch_v1_search_service_proto_rawDescGZIP(), []int{17}
 }
 
+type ReadResourceRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Catalog string                 `protobuf:"bytes,1,opt,name=catalog,proto3" json:"catalog,omitempty"`
+	// Canonical name or alias of the entry.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// As in Entry.resources.
+	Path          string `protobuf:"bytes,3,opt,name=path,proto3" json:"path,omitempty"`
+	MinRevision   int64  `protobuf:"varint,4,opt,name=min_revision,json=minRevision,proto3" json:"min_revision,omitempty"`
+	Epoch         string `protobuf:"bytes,5,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadResourceRequest) Reset() {
+	*x = ReadResourceRequest{}
+	mi := &file_toolsearch_v1_search_service_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadResourceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadResourceRequest) ProtoMessage() {}
+
+func (x *ReadResourceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolsearch_v1_search_service_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadResourceRequest.ProtoReflect.Descriptor instead.
+func (*ReadResourceRequest) Descriptor() ([]byte, []int) {
+	return file_toolsearch_v1_search_service_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ReadResourceRequest) GetCatalog() string {
+	if x != nil {
+		return x.Catalog
+	}
+	return ""
+}
+
+func (x *ReadResourceRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ReadResourceRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *ReadResourceRequest) GetMinRevision() int64 {
+	if x != nil {
+		return x.MinRevision
+	}
+	return 0
+}
+
+func (x *ReadResourceRequest) GetEpoch() string {
+	if x != nil {
+		return x.Epoch
+	}
+	return ""
+}
+
+type ReadResourceResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is read; in the first message only.
+	Resource *Resource `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	// The next piece of the content.
+	Data          []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadResourceResponse) Reset() {
+	*x = ReadResourceResponse{}
+	mi := &file_toolsearch_v1_search_service_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadResourceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadResourceResponse) ProtoMessage() {}
+
+func (x *ReadResourceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolsearch_v1_search_service_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadResourceResponse.ProtoReflect.Descriptor instead.
+func (*ReadResourceResponse) Descriptor() ([]byte, []int) {
+	return file_toolsearch_v1_search_service_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ReadResourceResponse) GetResource() *Resource {
+	if x != nil {
+		return x.Resource
+	}
+	return nil
+}
+
+func (x *ReadResourceResponse) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 var File_toolsearch_v1_search_service_proto protoreflect.FileDescriptor
 
 const file_toolsearch_v1_search_service_proto_rawDesc = "" +
@@ -1635,7 +1767,16 @@ const file_toolsearch_v1_search_service_proto_rawDesc = "" +
 	"\x0eupserted_names\x18\x01 \x03(\tR\rupsertedNames\x12#\n" +
 	"\rdeleted_names\x18\x02 \x03(\tR\fdeletedNames\"\x10\n" +
 	"\x0eSnapshotNeeded\"\x10\n" +
-	"\x0eCatalogDeleted*\x9e\x01\n" +
+	"\x0eCatalogDeleted\"\x90\x01\n" +
+	"\x13ReadResourceRequest\x12\x18\n" +
+	"\acatalog\x18\x01 \x01(\tR\acatalog\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
+	"\x04path\x18\x03 \x01(\tR\x04path\x12!\n" +
+	"\fmin_revision\x18\x04 \x01(\x03R\vminRevision\x12\x14\n" +
+	"\x05epoch\x18\x05 \x01(\tR\x05epoch\"_\n" +
+	"\x14ReadResourceResponse\x123\n" +
+	"\bresource\x18\x01 \x01(\v2\x17.toolsearch.v1.ResourceR\bresource\x12\x12\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data*\x9e\x01\n" +
 	"\bStrategy\x12\x18\n" +
 	"\x14STRATEGY_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rSTRATEGY_AUTO\x10\x01\x12\x11\n" +
@@ -1655,13 +1796,14 @@ const file_toolsearch_v1_search_service_proto_rawDesc = "" +
 	"\x18SEARCH_FIELD_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11SEARCH_FIELD_NAME\x10\x01\x12\x1c\n" +
 	"\x18SEARCH_FIELD_DESCRIPTION\x10\x02\x12\x1b\n" +
-	"\x17SEARCH_FIELD_PARAMETERS\x10\x032\xc0\x03\n" +
+	"\x17SEARCH_FIELD_PARAMETERS\x10\x032\x9b\x04\n" +
 	"\x11ToolSearchService\x12T\n" +
 	"\vSearchTools\x12!.toolsearch.v1.SearchToolsRequest\x1a\".toolsearch.v1.SearchToolsResponse\x12N\n" +
 	"\tListTools\x12\x1f.toolsearch.v1.ListToolsRequest\x1a .toolsearch.v1.ListToolsResponse\x12]\n" +
 	"\x0eListNamespaces\x12$.toolsearch.v1.ListNamespacesRequest\x1a%.toolsearch.v1.ListNamespacesResponse\x12K\n" +
 	"\bGetTools\x12\x1e.toolsearch.v1.GetToolsRequest\x1a\x1f.toolsearch.v1.GetToolsResponse\x12Y\n" +
-	"\fWatchCatalog\x12\".toolsearch.v1.WatchCatalogRequest\x1a#.toolsearch.v1.WatchCatalogResponse0\x01BGZEgithub.com/toolsearch/toolsearch/clients/go/toolsearchv1;toolsearchv1b\x06proto3"
+	"\fWatchCatalog\x12\".toolsearch.v1.WatchCatalogRequest\x1a#.toolsearch.v1.WatchCatalogResponse0\x01\x12Y\n" +
+	"\fReadResource\x12\".toolsearch.v1.ReadResourceRequest\x1a#.toolsearch.v1.ReadResourceResponse0\x01BGZEgithub.com/toolsearch/toolsearch/clients/go/toolsearchv1;toolsearchv1b\x06proto3"
 
 var (
 	file_toolsearch_v1_search_service_proto_rawDescOnce sync.Once
@@ -1676,7 +1818,7 @@ func file_toolsearch_v1_search_service_proto_rawDescGZIP() []byte {
 }
 
 var file_toolsearch_v1_search_service_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_toolsearch_v1_search_service_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_toolsearch_v1_search_service_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_toolsearch_v1_search_service_proto_goTypes = []any{
 	(Strategy)(0),                  // 0: toolsearch.v1.Strategy
 	(MatchedBy)(0),                 // 1: toolsearch.v1.MatchedBy
@@ -1699,52 +1841,58 @@ var file_toolsearch_v1_search_service_proto_goTypes = []any{
 	(*CatalogChanged)(nil),         // 18: toolsearch.v1.CatalogChanged
 	(*SnapshotNeeded)(nil),         // 19: toolsearch.v1.SnapshotNeeded
 	(*CatalogDeleted)(nil),         // 20: toolsearch.v1.CatalogDeleted
-	(*Filter)(nil),                 // 21: toolsearch.v1.Filter
-	(Detail)(0),                    // 22: toolsearch.v1.Detail
-	(*Version)(nil),                // 23: toolsearch.v1.Version
-	(*Entry)(nil),                  // 24: toolsearch.v1.Entry
+	(*ReadResourceRequest)(nil),    // 21: toolsearch.v1.ReadResourceRequest
+	(*ReadResourceResponse)(nil),   // 22: toolsearch.v1.ReadResourceResponse
+	(*Filter)(nil),                 // 23: toolsearch.v1.Filter
+	(Detail)(0),                    // 24: toolsearch.v1.Detail
+	(*Version)(nil),                // 25: toolsearch.v1.Version
+	(*Entry)(nil),                  // 26: toolsearch.v1.Entry
+	(*Resource)(nil),               // 27: toolsearch.v1.Resource
 }
 var file_toolsearch_v1_search_service_proto_depIdxs = []int32{
 	0,  // 0: toolsearch.v1.SearchToolsRequest.strategy:type_name -> toolsearch.v1.Strategy
-	21, // 1: toolsearch.v1.SearchToolsRequest.filter:type_name -> toolsearch.v1.Filter
-	22, // 2: toolsearch.v1.SearchToolsRequest.detail:type_name -> toolsearch.v1.Detail
+	23, // 1: toolsearch.v1.SearchToolsRequest.filter:type_name -> toolsearch.v1.Filter
+	24, // 2: toolsearch.v1.SearchToolsRequest.detail:type_name -> toolsearch.v1.Detail
 	2,  // 3: toolsearch.v1.SearchToolsRequest.fields:type_name -> toolsearch.v1.SearchField
 	5,  // 4: toolsearch.v1.SearchToolsResponse.matches:type_name -> toolsearch.v1.Match
-	23, // 5: toolsearch.v1.SearchToolsResponse.version:type_name -> toolsearch.v1.Version
+	25, // 5: toolsearch.v1.SearchToolsResponse.version:type_name -> toolsearch.v1.Version
 	0,  // 6: toolsearch.v1.SearchToolsResponse.strategy:type_name -> toolsearch.v1.Strategy
-	24, // 7: toolsearch.v1.Match.entry:type_name -> toolsearch.v1.Entry
+	26, // 7: toolsearch.v1.Match.entry:type_name -> toolsearch.v1.Entry
 	1,  // 8: toolsearch.v1.Match.matched_by:type_name -> toolsearch.v1.MatchedBy
 	6,  // 9: toolsearch.v1.Match.explanation:type_name -> toolsearch.v1.ScorePart
-	21, // 10: toolsearch.v1.ListToolsRequest.filter:type_name -> toolsearch.v1.Filter
-	22, // 11: toolsearch.v1.ListToolsRequest.detail:type_name -> toolsearch.v1.Detail
-	24, // 12: toolsearch.v1.ListToolsResponse.entries:type_name -> toolsearch.v1.Entry
-	23, // 13: toolsearch.v1.ListToolsResponse.version:type_name -> toolsearch.v1.Version
+	23, // 10: toolsearch.v1.ListToolsRequest.filter:type_name -> toolsearch.v1.Filter
+	24, // 11: toolsearch.v1.ListToolsRequest.detail:type_name -> toolsearch.v1.Detail
+	26, // 12: toolsearch.v1.ListToolsResponse.entries:type_name -> toolsearch.v1.Entry
+	25, // 13: toolsearch.v1.ListToolsResponse.version:type_name -> toolsearch.v1.Version
 	11, // 14: toolsearch.v1.ListNamespacesResponse.namespaces:type_name -> toolsearch.v1.Namespace
-	23, // 15: toolsearch.v1.ListNamespacesResponse.version:type_name -> toolsearch.v1.Version
-	22, // 16: toolsearch.v1.GetToolsRequest.detail:type_name -> toolsearch.v1.Detail
-	24, // 17: toolsearch.v1.GetToolsResponse.entries:type_name -> toolsearch.v1.Entry
+	25, // 15: toolsearch.v1.ListNamespacesResponse.version:type_name -> toolsearch.v1.Version
+	24, // 16: toolsearch.v1.GetToolsRequest.detail:type_name -> toolsearch.v1.Detail
+	26, // 17: toolsearch.v1.GetToolsResponse.entries:type_name -> toolsearch.v1.Entry
 	14, // 18: toolsearch.v1.GetToolsResponse.missing:type_name -> toolsearch.v1.MissingEntry
-	23, // 19: toolsearch.v1.GetToolsResponse.version:type_name -> toolsearch.v1.Version
-	23, // 20: toolsearch.v1.WatchCatalogResponse.version:type_name -> toolsearch.v1.Version
+	25, // 19: toolsearch.v1.GetToolsResponse.version:type_name -> toolsearch.v1.Version
+	25, // 20: toolsearch.v1.WatchCatalogResponse.version:type_name -> toolsearch.v1.Version
 	17, // 21: toolsearch.v1.WatchCatalogResponse.current:type_name -> toolsearch.v1.CatalogCurrent
 	18, // 22: toolsearch.v1.WatchCatalogResponse.changed:type_name -> toolsearch.v1.CatalogChanged
 	19, // 23: toolsearch.v1.WatchCatalogResponse.snapshot_needed:type_name -> toolsearch.v1.SnapshotNeeded
 	20, // 24: toolsearch.v1.WatchCatalogResponse.deleted:type_name -> toolsearch.v1.CatalogDeleted
-	3,  // 25: toolsearch.v1.ToolSearchService.SearchTools:input_type -> toolsearch.v1.SearchToolsRequest
-	7,  // 26: toolsearch.v1.ToolSearchService.ListTools:input_type -> toolsearch.v1.ListToolsRequest
-	9,  // 27: toolsearch.v1.ToolSearchService.ListNamespaces:input_type -> toolsearch.v1.ListNamespacesRequest
-	12, // 28: toolsearch.v1.ToolSearchService.GetTools:input_type -> toolsearch.v1.GetToolsRequest
-	15, // 29: toolsearch.v1.ToolSearchService.WatchCatalog:input_type -> toolsearch.v1.WatchCatalogRequest
-	4,  // 30: toolsearch.v1.ToolSearchService.SearchTools:output_type -> toolsearch.v1.SearchToolsResponse
-	8,  // 31: toolsearch.v1.ToolSearchService.ListTools:output_type -> toolsearch.v1.ListToolsResponse
-	10, // 32: toolsearch.v1.ToolSearchService.ListNamespaces:output_type -> toolsearch.v1.ListNamespacesResponse
-	13, // 33: toolsearch.v1.ToolSearchService.GetTools:output_type -> toolsearch.v1.GetToolsResponse
-	16, // 34: toolsearch.v1.ToolSearchService.WatchCatalog:output_type -> toolsearch.v1.WatchCatalogResponse
-	30, // [30:35] is the sub-list for method output_type
-	25, // [25:30] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	27, // 25: toolsearch.v1.ReadResourceResponse.resource:type_name -> toolsearch.v1.Resource
+	3,  // 26: toolsearch.v1.ToolSearchService.SearchTools:input_type -> toolsearch.v1.SearchToolsRequest
+	7,  // 27: toolsearch.v1.ToolSearchService.ListTools:input_type -> toolsearch.v1.ListToolsRequest
+	9,  // 28: toolsearch.v1.ToolSearchService.ListNamespaces:input_type -> toolsearch.v1.ListNamespacesRequest
+	12, // 29: toolsearch.v1.ToolSearchService.GetTools:input_type -> toolsearch.v1.GetToolsRequest
+	15, // 30: toolsearch.v1.ToolSearchService.WatchCatalog:input_type -> toolsearch.v1.WatchCatalogRequest
+	21, // 31: toolsearch.v1.ToolSearchService.ReadResource:input_type -> toolsearch.v1.ReadResourceRequest
+	4,  // 32: toolsearch.v1.ToolSearchService.SearchTools:output_type -> toolsearch.v1.SearchToolsResponse
+	8,  // 33: toolsearch.v1.ToolSearchService.ListTools:output_type -> toolsearch.v1.ListToolsResponse
+	10, // 34: toolsearch.v1.ToolSearchService.ListNamespaces:output_type -> toolsearch.v1.ListNamespacesResponse
+	13, // 35: toolsearch.v1.ToolSearchService.GetTools:output_type -> toolsearch.v1.GetToolsResponse
+	16, // 36: toolsearch.v1.ToolSearchService.WatchCatalog:output_type -> toolsearch.v1.WatchCatalogResponse
+	22, // 37: toolsearch.v1.ToolSearchService.ReadResource:output_type -> toolsearch.v1.ReadResourceResponse
+	32, // [32:38] is the sub-list for method output_type
+	26, // [26:32] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_toolsearch_v1_search_service_proto_init() }
@@ -1766,7 +1914,7 @@ func file_toolsearch_v1_search_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolsearch_v1_search_service_proto_rawDesc), len(file_toolsearch_v1_search_service_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   18,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

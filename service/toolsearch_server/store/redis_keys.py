@@ -22,6 +22,10 @@ class Keys:
     def log(self, key: CatalogKey) -> str:
         return f"{self._catalog(key)}:log"
 
+    def resources(self, key: CatalogKey) -> str:
+        """Pieces of resources by digest and number."""
+        return f"{self._catalog(key)}:resources"
+
     def channel(self, key: CatalogKey) -> str:
         return f"{self._catalog(key)}:changes"
 

@@ -15,10 +15,10 @@ from typing import IO, TypeVar
 from toolsearch_server.changes import NO_VERSION, Change, Entries, Size, Version
 from toolsearch_server.errors import StoreUnavailable
 from toolsearch_server.limits import Limits
-from toolsearch_server.store import CatalogKey, CatalogRecord, Conflict, Followed, StoreOpenError
+from toolsearch_server.store import CatalogKey, CatalogRecord, Conflict, Followed, StoreOpenError, chunks
 from toolsearch_server.store.records import decode_change, decode_entry, encode_change, encode_entry, encode_key
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 APPLICATION_ID = 0x746F6F6C
 """Marks the file as ours: "tool"."""
 FOLLOWED_SCHEMA = """
@@ -28,6 +28,15 @@ CREATE TABLE followed (
     server TEXT NOT NULL,
     PRIMARY KEY (tenant, catalog, server)
 ) WITHOUT ROWID;
+"""
+RESOURCES_SCHEMA = """
+CREATE TABLE resources (
+    catalog INTEGER NOT NULL REFERENCES catalogs ON DELETE CASCADE,
+    digest TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    chunk BLOB NOT NULL,
+    UNIQUE (catalog, digest, number)
+);
 """
 SCHEMA = f"""
 CREATE TABLE catalogs (
@@ -54,6 +63,7 @@ CREATE TABLE log (
     PRIMARY KEY (catalog, revision)
 ) WITHOUT ROWID;
 {FOLLOWED_SCHEMA}
+{RESOURCES_SCHEMA}
 """
 FROM_1 = f"""
 {FOLLOWED_SCHEMA}
@@ -141,6 +151,14 @@ class SqliteStore:
     async def delete(self, key: CatalogKey, expected: Version) -> None:
         await self._run(lambda: self._delete(key, expected))
 
+    async def resource_chunk(self, key: CatalogKey, digest: str, number: int) -> bytes | None:
+        query = (
+            "SELECT chunk FROM resources JOIN catalogs ON catalogs.id = catalog "
+            "WHERE tenant = ? AND name = ? AND digest = ? AND number = ?"
+        )
+        row = await self._run(lambda: self._connection.execute(query, (*key, digest, number)).fetchone())
+        return None if row is None else bytes(row[0])
+
     async def followed(self) -> set[Followed]:
         query = "SELECT tenant, catalog, server FROM followed"
         rows = await self._run(lambda: self._connection.execute(query).fetchall())
@@ -210,10 +228,24 @@ class SqliteStore:
                 "INSERT OR REPLACE INTO entries VALUES (?, ?, ?)",
                 ((catalog, encode_key(entry.key), encode_entry(entry)) for entry in change.upserts),
             )
+            self._keep_resources(catalog, change)
             record = encode_change(version, now, change)
             self._connection.execute("INSERT INTO log VALUES (?, ?, ?)", (catalog, version.revision, record))
             self._trim_log(catalog, version.revision)
         return version
+
+    def _keep_resources(self, catalog: int, change: Change) -> None:
+        self._connection.executemany(
+            "DELETE FROM resources WHERE catalog = ? AND digest = ?", ((catalog, digest) for digest in change.gone_resources)
+        )
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO resources VALUES (?, ?, ?, ?)",
+            (
+                (catalog, digest, number, chunk)
+                for digest, content in change.contents.items()
+                for number, chunk in enumerate(chunks(content))
+            ),
+        )
 
     def _advance(self, key: CatalogKey, row: tuple[int, Version] | None, now: datetime, size: Size) -> tuple[int, Version]:
         described = (now.timestamp(), size.entries, size.bytes)
@@ -334,8 +366,9 @@ def _prepare(connection: sqlite3.Connection, path: Path | None) -> None:
         connection.executescript(
             f"BEGIN; {SCHEMA} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
         )
-    elif found == 1:
-        connection.executescript(f"BEGIN; {FROM_1} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+    elif found in (1, 2):
+        steps = (FROM_1 if found == 1 else "") + RESOURCES_SCHEMA
+        connection.executescript(f"BEGIN; {steps} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
     elif found != SCHEMA_VERSION:
         raise StoreOpenError(f"the store {path} has format {found}, this program reads format {SCHEMA_VERSION}")
     connection.executescript(VECTORS_SCHEMA)
