@@ -13,7 +13,7 @@ import pytest
 
 from identity.guarded import Guarded
 from support import tool, wait_for
-from toolsearch import Client, Forbidden, NotFound, ToolSearchError, Unauthenticated
+from toolsearch import Client, EntryInput, Forbidden, NotFound, ResourceInput, ToolSearchError, Unauthenticated
 from toolsearch.v1 import catalog_service_pb2 as catalog_pb
 from toolsearch.v1 import search_service_pb2 as search_pb
 from toolsearch_server.auth import Role
@@ -26,6 +26,7 @@ READS: dict[str, Callable[[Client], Any]] = {
     "ListTools": lambda client: list(client.list_tools()),
     "ListNamespaces": lambda client: list(client.list_namespaces()),
     "GetTools": lambda client: client.get_tools([f"s.{SECRET}"]),
+    "ReadResource": lambda client: client.read_resource(f"s.{SECRET}", "f"),
     "WatchCatalog": lambda client: next(iter(client.watch())),
     "GetCatalog": lambda client: client.get_catalog(),
     "ListCatalogs": lambda client: list(client.list_catalogs()),
@@ -45,7 +46,8 @@ def catalog(guarded: Guarded) -> str:
     """A catalog of the rival, with a tool that nobody else may know of."""
     name = f"plans-{next(_catalogs)}"
     with guarded.client("rival", Role.WRITER, catalog=name) as client:
-        client.sync_server("s", [tool(SECRET, "thing")])
+        entry = EntryInput(definition=tool(SECRET, "thing"), resources=[ResourceInput("f", b"secret")])
+        client.sync_server("s", [entry])
     return name
 
 

@@ -300,7 +300,7 @@ async def commit_files(store: Store, **files: dict[str, bytes]) -> Entries:
 async def content_of(store: Store, content: bytes, key: CatalogKey = KEY) -> bytes | None:
     """What the store has of it, joined."""
     digest = Resource.of("", "", content).digest
-    pieces = []
+    pieces: list[bytes] = []
     while (piece := await store.resource_chunk(key, digest, len(pieces))) is not None:
         pieces.append(piece)
     return b"".join(pieces) if pieces else None

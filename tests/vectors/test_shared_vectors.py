@@ -1,5 +1,6 @@
 """The Python client replays the shared vectors; README.md says what they are."""
 
+import base64
 import dataclasses
 import json
 import re
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from google.protobuf import json_format, message_factory
 
-from toolsearch import Client, EntryInput, Filter, ToolSearchError, Version, types
+from toolsearch import Client, EntryInput, Filter, ResourceInput, ToolSearchError, Version, types
 from toolsearch.v1 import catalog_service_pb2, search_service_pb2
 
 STORIES = {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in sorted(Path(__file__).parent.glob("*.json"))}
@@ -95,7 +96,13 @@ def argument(name: str, value: Any) -> Any:
         return Filter(**{snake(member): argument(member, each) for member, each in value.items()})
     if name in ("entries", "upserts"):
         return [EntryInput(**{snake(member): argument(member, each) for member, each in entry.items()}) for entry in value]
+    if name == "resources":
+        return [resource(**{snake(member): each for member, each in file.items()}) for file in value]
     return value
+
+
+def resource(path: str, content: str = "", media_type: str = "") -> ResourceInput:
+    return ResourceInput(path, base64.b64decode(content), media_type)
 
 
 def search(client: Client, queries: list[str], **options: Any) -> Iterator[Any]:
@@ -126,6 +133,10 @@ def watch(client: Client, from_revision: int | None = None) -> Iterator[Any]:
     return map(as_json, client.watch(None if from_revision is None else Version("", from_revision)))
 
 
+def read_resource(client: Client, name: str, path: str) -> Iterator[Any]:
+    yield {"data": base64.b64encode(client.read_resource(name, path)).decode()}
+
+
 def sync_server(client: Client, server: str, entries: list[EntryInput], **options: Any) -> Iterator[Any]:
     yield as_json(client.sync_server(server, entries, **options))
 
@@ -153,6 +164,7 @@ CALLS: Mapping[str, Callable[..., Iterator[Any]]] = {
     "ListNamespaces": list_namespaces,
     "GetTools": get_tools,
     "WatchCatalog": watch,
+    "ReadResource": read_resource,
     "ApplyChanges": apply_changes,
     "SyncServer": sync_server,
     "DeleteServer": delete_server,
