@@ -50,6 +50,22 @@ def test_what_is_read_line_by_line_keeps_lists_and_blocks_of_text() -> None:
     assert len(notes) == 1
 
 
+def test_a_conversation_in_a_description_belongs_to_it() -> None:
+    text = 'name: x\ndescription: Use it. Examples: <example>\nContext: a login\nuser: "add it"\n</example>\ncontext: fork\n'
+    members, _ = frontmatter.parse(text)
+    assert members == {
+        "name": "x",
+        "description": 'Use it. Examples: <example> Context: a login user: "add it" </example>',
+        "context": "fork",
+    }
+
+
+def test_brackets_that_are_no_list_are_text() -> None:
+    members, notes = frontmatter.parse("name: x\nargument-hint: [path] [--staged]\ndescription: d\n")
+    assert members == {"name": "x", "argument-hint": "[path] [--staged]", "description": "d"}
+    assert notes[0].line == 2
+
+
 def test_a_frontmatter_that_never_ends_is_text_with_a_note() -> None:
     front = frontmatter.split("\n---\nname: x\n")
     assert (front.members, front.present) == ({}, False)

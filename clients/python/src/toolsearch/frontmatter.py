@@ -29,6 +29,8 @@ MAX_VALUES = 10_000
 _FENCE = re.compile(r"---[ \t]*")
 _END = re.compile(r"(?:---|\.\.\.)[ \t]*")
 _KEY = re.compile(r"([A-Za-z][\w.-]*)[ \t]*:(?:[ \t]+(.*))?")
+_SPOKEN = frozenset({"Context", "Example", "Examples", "User", "user", "Assistant", "assistant"})
+"""What looks like a member in the descriptions of agents, where conversations are told as examples."""
 _BLOCK = re.compile(r"([|>])[-+0-9]*(?:[ \t]+#.*)?")
 _UNPRINTABLE = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -173,7 +175,7 @@ def _blocks(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
     key, block = "", list[str]()
     for line in lines:
         begun = _KEY.fullmatch(line)
-        if begun:
+        if begun and not (key == "description" and begun[1] in _SPOKEN):
             if key:
                 yield key, block
             key, block = begun[1], [line]
