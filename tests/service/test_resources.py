@@ -2,14 +2,17 @@
 
 import hashlib
 import itertools
+import json
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 
-from support import running_server
+from redis_process import RedisProcess
+from support import running_server, wait_for
 from toolsearch import AsyncClient, Client, EntryInput, InvalidRequest, Kind, LimitReached, NotFound, ResourceInput
 from toolsearch.v1 import search_service_pb2
 from toolsearch.v1.search_service_pb2_grpc import ToolSearchServiceStub
@@ -134,3 +137,39 @@ def test_the_words_of_a_resource_are_not_searched(client: Client) -> None:
 
 def _tenant(client: Client) -> str:
     return dict(client._metadata)["x-toolsearch-tenant"]
+
+
+def test_a_replica_behind_another_one_reads_what_is_there(redis_server: RedisProcess) -> None:
+    command = ("--store", redis_server.url, "--embeddings", "off")
+    with (
+        running_server(*command) as (_, first),
+        running_server(*command) as (_, second),
+        Client(first, tenant="t") as writer,
+        Client(second, tenant="t") as reader,
+    ):
+        writer.sync_server("s", [skill(f=b"0")])
+        for number in range(1, 30):
+            writer.sync_server("s", [skill(f=b"%d" % number)])
+            assert reader.read_resource("task.x", "f") in (b"%d" % (number - 1), b"%d" % number)
+
+
+def test_a_server_follows_the_folders_of_its_file(tmp_path: Path) -> None:
+    folder = tmp_path / "skills" / "code-reviewer"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: code-reviewer\ndescription: Reviews changes\n---\n")
+    (folder / "checklist.md").write_text("1. read it")
+    config = tmp_path / "mcp.json"
+    config.write_text(json.dumps({"skillFolders": {"team": {"path": str(tmp_path / "skills"), "poll_seconds": 1}}}))
+    command = ("--store", "memory:", "--embeddings", "off", "--mcp-config", str(config))
+    with running_server(*command) as (_, address), Client(address) as client:
+        wait_for(lambda: _found(client) == ["task.code_reviewer"])
+        assert client.read_resource("task.code_reviewer", "checklist.md") == b"1. read it"
+        (folder / "checklist.md").write_text("2. read it again")
+        wait_for(lambda: client.read_resource("task.code_reviewer", "checklist.md") == b"2. read it again")
+
+
+def _found(client: Client) -> list[str]:
+    try:
+        return [match.name for match in client.search("review changes").matches]
+    except NotFound:
+        return []

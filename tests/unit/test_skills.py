@@ -176,6 +176,13 @@ def test_of_two_with_one_name_the_first_is_kept(tmp_path: Path) -> None:
     assert told(folder) == ["b/SKILL.md:2: is named 'code-reviewer' as a/SKILL.md is, which is kept"]
 
 
+def test_large_files_leave_no_text_unread(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {f"{name}/{file}": "x" * 40 for name in "ab" for file in ("SKILL.md", "f", "g")}
+    folder = read_folder(write(tmp_path, files), SkillLimits(folder_bytes=130))
+    assert [[each.path for each in entry.resources] for entry in folder.entries] == [["f"], []]
+    assert [problem.path for problem in folder.problems if "folder_bytes" in problem.message] == ["a/SKILL.md", "b/SKILL.md"]
+
+
 def test_a_link_that_leads_out_is_refused(tmp_path: Path) -> None:
     secret = write(tmp_path / "outside", {"SKILL.md": REVIEWER, "secret.txt": "s3cret"})
     root = write(tmp_path / "root", {"a/SKILL.md": REVIEWER})

@@ -212,6 +212,10 @@ class _Unreadable(Exception):
         self.line = line
 
 
+class _FolderFull(_Unreadable):
+    pass
+
+
 class _Reading:
     def __init__(self, tree: _Tree, limits: SkillLimits) -> None:
         self._tree = tree
@@ -226,13 +230,20 @@ class _Reading:
             if file.name.lower() == SKILL_FILE:
                 skills.setdefault(file.folder, file)  # SKILL.md comes before skill.md
         bundled = _bundled(self._tree.files, skills)
+        described: dict[str, _Described] = {}
         for folder, file in skills.items():
             with self._one(file):
-                self._skill(file, bundled[folder])
+                described[folder] = self._skill(file, bundled[folder])
         for file in self._tree.files:
             if self._may_be_agent(file, skills):
                 with self._one(file):
                     self._agent(file)
+        # Last, so that large files leave no text unread.
+        for folder, skill in described.items():
+            file = skills[folder]
+            with self._one(file):
+                name = folder.rpartition("/")[2] or self._tree.root.name
+                self._add(file, Kind.SKILL, skill, fallback=name, resources=self._resources(file, bundled[folder]))
         found = sorted(self._found.values(), key=lambda each: each.path)
         return SkillFolder(tuple(found), tuple(sorted(self._problems, key=lambda problem: (problem.path, problem.line))))
 
@@ -253,15 +264,12 @@ class _Reading:
         above = [self._tree.root.name, *file.folder.split("/")]
         return AGENTS_FOLDER in above
 
-    def _skill(self, file: _File, bundled: list[_File]) -> None:
+    def _skill(self, file: _File, bundled: list[_File]) -> "_Described":
         front = self._front(file)
-        metadata = next((other for other in bundled if other.path.removeprefix(f"{file.folder}/") in METADATA_FILES), None)
-        described = self._described(file, front, self._metadata(metadata))
+        metadata = next((other for other in bundled if _is_metadata(other, file)), None)
         if not front.present:
             self._warn(file, 1, "no frontmatter: the name is the folder's, the description the first paragraph")
-        folder = file.folder.rpartition("/")[2] or self._tree.root.name
-        resources = self._resources(file, [other for other in bundled if other is not metadata])
-        self._add(file, Kind.SKILL, described, fallback=folder, resources=resources)
+        return self._described(file, front, self._metadata(metadata))
 
     def _agent(self, file: _File) -> None:
         front = self._front(file)
@@ -320,6 +328,8 @@ class _Reading:
         total = 0
         limits = self._limits
         for file in bundled:
+            if _is_metadata(file, skill):
+                continue
             path = file.path.removeprefix(f"{skill.folder}/") if skill.folder else file.path
             if len(resources) == limits.resources_per_entry:
                 allowed = limits.resources_per_entry
@@ -334,6 +344,9 @@ class _Reading:
                 continue
             try:
                 content = self._content(file, limits.resource_bytes, "resource_bytes")
+            except _FolderFull as error:
+                self._warn(skill, 1, f"{error.message}, with what else is bundled")
+                break
             except (_Unreadable, OSError) as error:
                 message = error.message if isinstance(error, _Unreadable) else f"cannot be read: {error.strerror}"
                 self._warn(file, 1, f"{message}, it is not bundled")
@@ -362,7 +375,7 @@ class _Reading:
             raise _Unreadable(f"has more than {allowed} bytes, which is all that is allowed ({limit})")
         self._bytes += len(content)
         if self._bytes > self._limits.folder_bytes:
-            raise _Unreadable(f"the folder has more than {self._limits.folder_bytes} bytes (folder_bytes), this is left out")
+            raise _FolderFull(f"the folder has more than {self._limits.folder_bytes} bytes (folder_bytes), this is left out")
         return content
 
     def _warn(self, file: _File, line: int, message: str) -> None:
@@ -380,6 +393,10 @@ def _bundled(files: Iterable[_File], skills: Mapping[str, _File]) -> dict[str, l
         if not any(part.startswith(".") for part in inside.split("/")):
             bundled[nearest].append(file)
     return bundled
+
+
+def _is_metadata(file: _File, skill: _File) -> bool:
+    return file.folder == skill.folder and file.name in METADATA_FILES
 
 
 def _ancestors(folder: str) -> Iterator[str]:

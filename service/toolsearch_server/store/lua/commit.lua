@@ -25,7 +25,8 @@ if epoch ~= ARGV[1] or revision ~= ARGV[2] or lost then
 end
 
 if ARGV[2] == '0' then
-  redis.call('DEL', meta, entries, log, resources)
+  redis.call('DEL', meta, entries, log)
+  redis.call('UNLINK', resources)
 end
 redis.call('HSET', meta, 'epoch', ARGV[4], 'revision', ARGV[5], 'id', ARGV[6], 'updated', ARGV[7])
 redis.call('HSET', meta, 'size', ARGV[8], 'bytes', ARGV[9])

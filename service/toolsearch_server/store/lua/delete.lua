@@ -20,7 +20,8 @@ end
 if not known[1] then -- Redis has lost it: the mark says that it is not to come back
   redis.call('HSET', meta, 'epoch', ARGV[1], 'revision', ARGV[2], 'id', ARGV[3])
 end
-redis.call('DEL', entries, log, KEYS[4])
+redis.call('DEL', entries, log)
+redis.call('UNLINK', KEYS[4])
 redis.call('HSET', meta, 'deleted', '1')
 redis.call('EXPIRE', meta, ARGV[4])
 redis.call(ARGV[5], ARGV[6], ARGV[7])
