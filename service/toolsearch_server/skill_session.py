@@ -4,6 +4,7 @@ Times and sizes are looked at now and then: folders are mounted and come over ne
 """
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -18,6 +19,8 @@ from toolsearch_server.limits import Limits
 from toolsearch_server.mcp_config import FolderTransport, ServerSpec
 from toolsearch_server.mcp_listing import PROBLEM_LINES, Listing
 
+SCAN_REST = 20
+"""A folder is looked at for at most one part of so many of the time."""
 SETTLE_SECONDS = 0.1
 SETTLE_ROUNDS = 20
 """A folder that is being written to is looked at so often until it rests, then read as it is."""
@@ -51,13 +54,16 @@ class FolderSession:
 
     async def changed(self) -> None:
         """Wait until something changed since the last listing. Raises OSError when the folder is gone."""
+        took = 0.0
         while not self._changed.is_set():
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._scan_seconds):
+                async with asyncio.timeout(max(self._scan_seconds, SCAN_REST * took)):
                     await self._changed.wait()
+            began = time.monotonic()
             if await self._current_stamp() != self._stamp:
                 await self._settled()
                 self._changed.set()
+            took = time.monotonic() - began
 
     async def list_all(self) -> Listing:
         self._changed.clear()

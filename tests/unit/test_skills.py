@@ -106,6 +106,14 @@ def test_a_folder_that_is_itself_named_agents_has_agents(tmp_path: Path) -> None
     assert only(read_folder(root)).definition["name"] == "a"
 
 
+def test_what_is_no_agent_below_a_folder_of_agents_is_left_out_without_an_error(tmp_path: Path) -> None:
+    front = "---\nname: a\ndescription: d\n---\n"
+    root = write(tmp_path / "agents", {"a.md": front, "x/commands/b.md": front, "notes.md": "# Notes\n"})
+    folder = read_folder(root)
+    assert [found.path for found in folder.found] == ["a.md"]
+    assert [(problem.path, problem.level) for problem in folder.problems] == [("notes.md", "warning")]
+
+
 def test_markdown_elsewhere_is_nothing(tmp_path: Path) -> None:
     folder = read_folder(write(tmp_path, {"docs/a.md": "---\nname: a\n---\n", "README.md": "x"}))
     assert (folder.found, folder.problems) == ((), ())

@@ -32,6 +32,8 @@ SKILL_FILE = "skill.md"
 """In small letters: many write it so."""
 METADATA_FILES = ("metadata.yaml", "metadata.yml")
 AGENTS_FOLDER = "agents"
+OTHER_FOLDERS = frozenset({"commands", "docs", "references", "skills", "templates"})
+"""Markdown below them is something else, also where they are below a folder of agents."""
 NOT_AGENTS = frozenset({"readme.md", "changelog.md", "license.md", "contributing.md", "claude.md", "agents.md", "index.md"})
 SKIPPED_FOLDERS = frozenset({".git", ".hg", ".svn", "__pycache__", "node_modules", ".venv", "venv"})
 
@@ -262,7 +264,8 @@ class _Reading:
         if any(folder in skills for folder in _ancestors(file.folder)):
             return False
         above = [self._tree.root.name, *file.folder.split("/")]
-        return AGENTS_FOLDER in above
+        nearest = next((folder for folder in reversed(above) if folder == AGENTS_FOLDER or folder in OTHER_FOLDERS), "")
+        return nearest == AGENTS_FOLDER
 
     def _skill(self, file: _File, bundled: list[_File]) -> "_Described":
         front = self._front(file)
@@ -274,7 +277,8 @@ class _Reading:
     def _agent(self, file: _File) -> None:
         front = self._front(file)
         if not front.present:
-            raise _Unreadable("no frontmatter, so it is not taken for an agent")
+            self._warn(file, 1, "no frontmatter, so it is not taken for an agent")
+            return
         self._add(file, Kind.AGENT, self._described(file, front, {}), fallback=file.name[: -len(".md")], resources=[])
 
     def _front(self, file: _File) -> Frontmatter:
