@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from toolsearch import EntryInput, Kind
-from toolsearch.skills import SkillFolder, SkillLimits, folder_stamp, read_folder
+from toolsearch.skills import SkillFolder, SkillLimits, _read_beneath, folder_stamp, read_folder
 
 REVIEWER = """---
 name: code-reviewer
@@ -161,6 +161,13 @@ def test_what_the_frontmatter_lacks_is_told_with_the_file_and_line(tmp_path: Pat
     ]
 
 
+@pytest.mark.parametrize("name", ["", "[", "---", "{}"])
+def test_what_is_no_name_is_replaced_by_the_folders(tmp_path: Path, name: str) -> None:
+    folder = read_folder(write(tmp_path, {"a-b/SKILL.md": f"---\nname: {name}\ndescription: d\n---\n"}))
+    assert only(folder).definition["name"] == "a-b"
+    assert [line for line in told(folder) if "a-b/SKILL.md:2: no name" in line]
+
+
 @pytest.mark.parametrize(
     ("encoding", "guessed"), [("utf-8-sig", False), ("utf-16", False), ("utf-32", False), ("cp1252", True)]
 )
@@ -202,6 +209,17 @@ def test_a_link_that_leads_out_is_refused(tmp_path: Path) -> None:
         "a/notes.txt:1: is a link that leads out of the folder, it is left out",
         "linked:1: is a link that leads out of the folder, it is left out",
     ]
+
+
+@pytest.mark.parametrize("swapped", ["a", "a/f"])
+def test_a_link_put_in_place_of_what_was_found_leads_nowhere(tmp_path: Path, swapped: str) -> None:
+    outside = write(tmp_path / "outside", {"a/f": "s3cret"})
+    root = write(tmp_path / "root", {"a/f": "fine"})
+    assert _read_beneath(root, ("a", "f"), 100) == b"fine"
+    (root / swapped).rename(tmp_path / "old")
+    (root / swapped).symlink_to(outside / swapped)
+    with pytest.raises(OSError, match=r"Not a directory|Too many levels of symbolic links"):
+        _read_beneath(root, ("a", "f"), 100)
 
 
 def test_a_link_inside_is_followed_once(tmp_path: Path) -> None:

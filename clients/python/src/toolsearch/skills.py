@@ -503,10 +503,10 @@ class _Described:
     def _name(self, fallback: str) -> str:
         line = self.front.line_of("name")
         name = _clean(self._line("name"))
-        if not name:
+        if not any(map(str.isalnum, name)):
             name = _clean(fallback)
             if self.front.present:
-                self._warn(line, f"no name: it is called {name} after its {'folder' if name == fallback else 'file'}")
+                self._warn(line, f"no name that could be one: it is called {name} after its folder or file")
         if len(name) > self._limits.name_length:
             allowed = self._limits.name_length
             raise _Unreadable(f"its name has {len(name)} characters, at most {allowed} are allowed (name_length)", line)
