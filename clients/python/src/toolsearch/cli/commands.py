@@ -5,19 +5,18 @@ import base64
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from toolsearch import types as t
 from toolsearch._calls import to_json
 from toolsearch.cli import folders
+from toolsearch.cli.batches import batches
 from toolsearch.cli.files import FileError, LocatedTool, read_tools
 from toolsearch.cli.output import Output, Progress, clean
 from toolsearch.client import Client
 from toolsearch.errors import InvalidRequest
 
-BATCH_ENTRIES = 500
-BATCH_BYTES = 4 * 1024 * 1024
 SHOWN_NOTICES = 3
 
 Command = Callable[[Client, argparse.Namespace, Output], int]
@@ -140,7 +139,7 @@ def load(client: Client, arguments: argparse.Namespace, out: Output) -> int:
     notices: list[t.NameNotice] = []
     version = None
     try:
-        for batch in _batches(tools):
+        for batch in batches(tools, lambda tool: len(to_json(tool.entry.definition))):
             with _located(batch):
                 result = client.apply_changes([tool.entry for tool in batch], timeout=arguments.timeout or 60.0)
             added, updated, unchanged = (
@@ -278,20 +277,6 @@ def _filter(arguments: argparse.Namespace) -> t.Filter:
         destructive=arguments.destructive,
         excluded_names=arguments.exclude,
     )
-
-
-def _batches(tools: Sequence[LocatedTool]) -> Iterator[list[LocatedTool]]:
-    batch: list[LocatedTool] = []
-    size = 0
-    for tool in tools:
-        cost = len(to_json(tool.entry.definition))
-        if batch and (len(batch) == BATCH_ENTRIES or size + cost > BATCH_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(tool)
-        size += cost
-    if batch:
-        yield batch
 
 
 class _located:  # noqa: N801 used like a function

@@ -4,13 +4,13 @@ import argparse
 import glob
 import re
 import sys
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolsearch import types as t
 from toolsearch._calls import to_json
+from toolsearch.cli.batches import batches
 from toolsearch.cli.files import FileError
 from toolsearch.cli.output import Output, Progress, clean
 from toolsearch.client import Client
@@ -19,9 +19,6 @@ from toolsearch.errors import InvalidRequest
 if TYPE_CHECKING:  # needs the extra `skills`, which those who load files do not
     from toolsearch.skills import Found, Problem, SkillFolder
 
-BATCH_ENTRIES = 500
-BATCH_BYTES = 4 * 1024 * 1024
-"""Of definitions and bundled files; one entry may have more by itself."""
 DELETES_AT_ONCE = 1_000
 
 
@@ -102,7 +99,7 @@ def _load(client: Client, path: str, folder: "SkillFolder", arguments: argparse.
     progress = Progress(len(loaded.found), f"loading {clean(path)}")
     done = 0
     try:
-        for batch in _batches(folder.found):
+        for batch in batches(folder.found, _size):
             _write(client, batch, loaded, arguments.timeout or 60.0)
             done += len(batch)
             progress.update(done)
@@ -113,18 +110,8 @@ def _load(client: Client, path: str, folder: "SkillFolder", arguments: argparse.
     return loaded
 
 
-def _batches(found: "Sequence[Found]") -> "Iterator[list[Found]]":
-    batch: list[Found] = []
-    size = 0
-    for each in found:
-        cost = len(to_json(each.entry.definition)) + sum(len(resource.content) for resource in each.entry.resources)
-        if batch and (len(batch) == BATCH_ENTRIES or size + cost > BATCH_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(each)
-        size += cost
-    if batch:
-        yield batch
+def _size(found: "Found") -> int:
+    return len(to_json(found.entry.definition)) + sum(len(resource.content) for resource in found.entry.resources)
 
 
 def _write(client: Client, batch: "list[Found]", loaded: Loaded, timeout: float) -> None:
