@@ -44,6 +44,7 @@ def draft(definition: Mapping[str, Any], server: str = "", limits: Limits = DEFA
         summary=fields.pop("summary", ""),
         limits=limits,
         field="entry",
+        resources=fields.pop("resources", ()),
     )
 
 

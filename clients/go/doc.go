@@ -28,7 +28,7 @@
 //     all of them, such as "dns:///toolsearch.example:50051".
 //
 // [Client.Tools], [Client.Namespaces] and [Client.Catalogs] go through all pages. [Client.Watch] tells what changes, across
-// lost connections. [EntriesFromMCP] and [ToolForModel] read and write the JSON of tools.
+// lost connections. [Client.Resource] reads a file that comes with a skill. [EntriesFromMCP] and [ToolForModel] read and write the JSON of tools.
 //
 // # Errors
 //

@@ -111,6 +111,11 @@ func (s step) answers(ctx context.Context, t *testing.T, client *toolsearch.Clie
 		return whole(client.Tenants(ctx, request), func(all []*toolsearchv1.TenantListing) proto.Message {
 			return &toolsearchv1.ListTenantsResponse{Tenants: all}
 		})
+	case *toolsearchv1.ReadResourceRequest:
+		return func(yield func(proto.Message, error) bool) {
+			_, content, err := client.Resource(ctx, request)
+			yield(&toolsearchv1.ReadResourceResponse{Data: content}, err)
+		}
 	case *toolsearchv1.WatchCatalogRequest:
 		return func(yield func(proto.Message, error) bool) {
 			for event, err := range client.Watch(ctx, request) {

@@ -221,6 +221,10 @@ class Catalogs:
             embedding_failing=self.embeddings is not None and self.embeddings.failing,
         )
 
+    async def resource_chunk(self, key: CatalogKey, digest: str, number: int) -> bytes | None:
+        """A piece of a resource, from the store; see there."""
+        return await self._store.resource_chunk(key, digest, number)
+
     async def write(
         self, key: CatalogKey, plan: Planner, *, expected_revision: int | None, abandoned: Abandoned | None = None
     ) -> tuple[Version, Outcome]:
@@ -284,7 +288,7 @@ class Catalogs:
             return None
         finally:
             self._quotas.note(key, kept)
-        await self._take_in_own(key, loaded, current, change, version)
+        await self._take_in_own(key, loaded, current, replace(change, contents={}), version)
         return version, outcome
 
     async def _take_in_own(self, key: CatalogKey, loaded: _Loaded, current: Entries, change: Change, version: Version) -> None:

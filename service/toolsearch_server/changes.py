@@ -35,6 +35,11 @@ class Size:
 NO_SIZE = Size(0, 0)
 
 
+Contents = Mapping[str, bytes]
+"""Of resources, by digest."""
+NO_CONTENTS: Contents = {}
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """What one write does: entries to put in place of those with the same key, and keys to delete.
@@ -52,6 +57,10 @@ class Change:
     """Of the change that led to the version before, where the store keeps ids."""
     settings: Settings | None = None
     """None: as they were."""
+    contents: Mapping[str, bytes] = field(default_factory=dict, compare=False, repr=False)
+    """Of the resources of `upserts`, by digest, as far as they are not kept already. For the store alone, like the next."""
+    gone_resources: tuple[str, ...] = field(default=(), compare=False)
+    """Digests of what no entry of the catalog refers to any more."""
 
     def __bool__(self) -> bool:
         return bool(self.upserts or self.deletes or self.settings is not None)
@@ -87,12 +96,13 @@ class Entries:
     by_alias: Mapping[str, Entry]
     groups: NameGroups
     bytes: int = 0
-    """That were given for all of them."""
+    """That were given for all of them, without resources."""
+    resource_bytes: int = 0
     settings: Settings = NO_SETTINGS
 
     @property
     def size(self) -> Size:
-        return Size(len(self.by_key), self.bytes)
+        return Size(len(self.by_key), self.bytes + self.resource_bytes)
 
     @classmethod
     def of(cls, version: Version, entries: Iterable[Entry], settings: Settings = NO_SETTINGS) -> "Entries":
@@ -116,7 +126,17 @@ class Entries:
             added=[(entry.key, entry.draft.namespace, entry.name) for entry in change.upserts],
         )
         grown = sum(entry.bytes for entry in change.upserts) - sum(entry.bytes for entry in outdated)
-        return Entries(version, by_key, by_name, by_alias, groups, self.bytes + grown, change.settings or self.settings)
+        stored = sum(entry.stored_bytes for entry in change.upserts) - sum(entry.stored_bytes for entry in outdated)
+        return Entries(
+            version,
+            by_key,
+            by_name,
+            by_alias,
+            groups,
+            bytes=self.bytes + grown,
+            resource_bytes=self.resource_bytes + stored - grown,
+            settings=change.settings or self.settings,
+        )
 
 
 NO_ENTRIES = Entries(NO_VERSION, {}, {}, {}, naming.NO_GROUPS)
@@ -142,8 +162,10 @@ class Notice:
     explanation: str
 
 
-def plan_apply(current: Entries, upserts: Sequence[Draft], deletes: Iterable[str], limits: Limits) -> Outcome:
-    """Add or replace `upserts` and delete the entries named in `deletes`."""
+def plan_apply(
+    current: Entries, upserts: Sequence[Draft], deletes: Iterable[str], limits: Limits, contents: Contents = NO_CONTENTS
+) -> Outcome:
+    """Add or replace `upserts` and delete the entries named in `deletes`. `contents` are those of new resources, by digest."""
     _refuse_duplicates(upserts, field="upserts")
     named = (current.find(name) for name in deletes)
     gone = {entry.key: entry for entry in named if entry is not None}
@@ -152,15 +174,17 @@ def plan_apply(current: Entries, upserts: Sequence[Draft], deletes: Iterable[str
             raise DuplicateEntry(
                 f"upserts[{index}] is deleted by the same request", field="deletes", given=gone[draft.key].name
             )
-    return _plan(current, upserts, tuple(gone), limits)
+    return _plan(current, upserts, tuple(gone), limits, contents)
 
 
-def plan_sync(current: Entries, server: str, offered: Sequence[Draft], limits: Limits) -> Outcome:
+def plan_sync(
+    current: Entries, server: str, offered: Sequence[Draft], limits: Limits, contents: Contents = NO_CONTENTS
+) -> Outcome:
     """Make `offered` all that there is of `server`."""
     _refuse_duplicates(offered, field="entries")
     kept = {draft.key for draft in offered}
     gone = tuple(key for key in current.by_key if key.server == server and key not in kept)
-    return _plan(current, offered, gone, limits)
+    return _plan(current, offered, gone, limits, contents)
 
 
 def plan_settings(current: Entries, settings: Settings) -> Outcome:
@@ -182,7 +206,7 @@ def _refuse_duplicates(drafts: Sequence[Draft], *, field: str) -> None:
             )
 
 
-def _plan(current: Entries, drafts: Sequence[Draft], gone: tuple[EntryKey, ...], limits: Limits) -> Outcome:
+def _plan(current: Entries, drafts: Sequence[Draft], gone: tuple[EntryKey, ...], limits: Limits, contents: Contents) -> Outcome:
     known = current.by_key
     different = [draft for draft in drafts if draft.key not in known or not draft.means(known[draft.key].draft)]
     new = [draft.key for draft in different if draft.key not in known]
@@ -205,10 +229,18 @@ def _plan(current: Entries, drafts: Sequence[Draft], gone: tuple[EntryKey, ...],
         upserts.append(make_entry(drafts_by_key.get(key) or known[key].draft, name=given.name, alias=given.alias))
     names_after = {entry.name for entry in upserts}
     had = dict.fromkeys(known[key].name for key in (*gone, *touched) if key in known)
-    outdated = sum(known[key].bytes for key in (*gone, *touched) if key in known)
-    size = Size(entries, current.bytes - outdated + sum(entry.bytes for entry in upserts))
+    outdated = [known[key] for key in (*gone, *touched) if key in known]
+    grown = sum(entry.stored_bytes for entry in upserts) - sum(entry.stored_bytes for entry in outdated)
+    wanted = _digests(upserts)
     return Outcome(
-        change=Change(tuple(upserts), gone, tuple(name for name in had if name not in names_after), size),
+        change=Change(
+            upserts=tuple(upserts),
+            deletes=gone,
+            gone_names=tuple(name for name in had if name not in names_after),
+            size=Size(entries, current.size.bytes + grown),
+            contents={digest: contents[digest] for digest in wanted if digest in contents},
+            gone_resources=_unreferenced(current, outdated, wanted),
+        ),
         added=tuple(entry.name for entry in upserts if entry.key not in known),
         updated=tuple(entry.name for entry in upserts if entry.key in known),
         deleted=tuple(known[key].name for key in gone),
@@ -217,8 +249,22 @@ def _plan(current: Entries, drafts: Sequence[Draft], gone: tuple[EntryKey, ...],
     )
 
 
+def _digests(entries: Iterable[Entry]) -> dict[str, None]:
+    return dict.fromkeys(resource.digest for entry in entries for resource in entry.resources)
+
+
+def _unreferenced(current: Entries, outdated: Sequence[Entry], wanted: Mapping[str, None]) -> tuple[str, ...]:
+    """What only entries that go refer to. All entries are looked at only if one that goes has resources."""
+    had = [digest for digest in _digests(outdated) if digest not in wanted]
+    if not had:
+        return ()
+    going = {entry.key for entry in outdated}
+    kept = _digests(entry for key, entry in current.by_key.items() if key not in going)
+    return tuple(digest for digest in had if digest not in kept)
+
+
 def _notices(entries: Iterable[Entry]) -> Iterable[Notice]:
     for entry in entries:
-        explanation = naming.explain(entry.draft.namespace, entry.local_name, Names(entry.name, entry.alias))
+        explanation = naming.explain(entry.draft.namespace, entry.key, Names(entry.name, entry.alias))
         if explanation:
             yield Notice(entry, explanation)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from toolsearch_server.errors import DefinitionInvalid, FieldInvalid, FieldRequired, LimitExceeded
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
-from toolsearch_server.schema import Json, depth_over, parameter_text
+from toolsearch_server.schema import Json, depth_over, headings, parameter_text
 
 SUMMARY_TARGET = 160
 BYTES_PER_TOKEN = 4
@@ -21,6 +21,7 @@ CAPABILITIES_META = "toolsearch/capabilities"
 ALWAYS_LOAD_META = "anthropic/alwaysLoad"
 UNSEEN_MEMBERS = ("outputSchema", "annotations", "_meta", "icons", "execution", "title")
 """Members of a definition that no provider shows to a model."""
+DEFAULT_MEDIA_TYPE = "application/octet-stream"
 
 
 class Kind(IntEnum):
@@ -31,6 +32,10 @@ class Kind(IntEnum):
     AGENT = 3
     PROMPT = 4
     RESOURCE = 5
+
+
+TEXT_KINDS = (Kind.SKILL, Kind.AGENT)
+"""What is written for a model to read: their definitions have a `content`, markdown."""
 
 
 class EntryKey(NamedTuple):
@@ -51,6 +56,20 @@ class Annotations:
     open_world: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A file that comes with an entry. Its content is kept by digest, by the store alone."""
+
+    path: str
+    media_type: str
+    size: int
+    digest: str
+
+    @classmethod
+    def of(cls, path: str, media_type: str, content: bytes) -> "Resource":
+        return cls(path, media_type or DEFAULT_MEDIA_TYPE, len(content), hashlib.sha256(content).hexdigest())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """A valid entry that has no names yet: what a caller gave, checked."""
@@ -63,6 +82,7 @@ class Draft:
     tags: tuple[str, ...] = ()
     capabilities: tuple[str, ...] = ()
     summary: str = ""
+    resources: tuple[Resource, ...] = ()
 
     @property
     def key(self) -> EntryKey:
@@ -96,7 +116,7 @@ class Entry:
     always_load: bool
     """Its server marks it as one to be loaded up front."""
     bytes: int
-    """Of all that was given: definition, summary, labels and names."""
+    """Of all that was given and is kept in memory: definition, summary, labels and names."""
 
     @property
     def key(self) -> EntryKey:
@@ -119,6 +139,20 @@ class Entry:
         return self.draft.definition
 
     @property
+    def resources(self) -> tuple[Resource, ...]:
+        return self.draft.resources
+
+    @property
+    def stored_bytes(self) -> int:
+        """Of all that was given, with the resources."""
+        return self.bytes + sum(resource.size for resource in self.resources)
+
+    @property
+    def inner_words(self) -> str:
+        """What `parameters` are, in a word."""
+        return "headings" if self.kind in TEXT_KINDS else "parameters"
+
+    @property
     def namespace(self) -> str:
         """All of the canonical name but its last part."""
         return self.name.rpartition(".")[0]
@@ -135,6 +169,7 @@ def make_draft(
     summary: str,
     limits: Limits,
     field: str,
+    resources: Iterable[Resource] = (),
 ) -> Draft:
     """Check what a caller gave. `field` is the path of the entry in the request, for errors."""
     check_name(server, field=f"{field}.server", length=limits.server_length, limit="server_length", required=False)
@@ -153,7 +188,41 @@ def make_draft(
         tags=_labels(tags, limits=limits, field=f"{field}.tags"),
         capabilities=_labels(capabilities, limits=limits, field=f"{field}.capabilities"),
         summary=" ".join(summary.split()),
+        resources=_checked_resources(resources, limits=limits, field=f"{field}.resources"),
     )
+
+
+def _checked_resources(resources: Iterable[Resource], *, limits: Limits, field: str) -> tuple[Resource, ...]:
+    ordered = tuple(sorted(resources, key=lambda resource: resource.path))
+    if len(ordered) > limits.resources_per_entry:
+        raise LimitExceeded(
+            field, given=len(ordered), allowed=limits.resources_per_entry, limit="resources_per_entry", unit="items"
+        )
+    total = sum(resource.size for resource in ordered)
+    if total > limits.resource_bytes_per_entry:
+        allowed = limits.resource_bytes_per_entry
+        raise LimitExceeded(field, given=total, allowed=allowed, limit="resource_bytes_per_entry", unit="bytes")
+    for before, resource in zip((None, *ordered), ordered, strict=False):
+        _check_resource(resource, limits=limits, field=field)
+        if before is not None and before.path == resource.path:
+            raise FieldInvalid(f"{field} has a path twice", field=field, given=resource.path, allowed="each path once")
+    return ordered
+
+
+def _check_resource(resource: Resource, *, limits: Limits, field: str) -> None:
+    check_name(resource.path, field=f"{field}.path", length=limits.resource_path_length, limit="resource_path_length")
+    if any(part in ("", ".", "..") for part in resource.path.split("/")) or "\\" in resource.path:
+        raise FieldInvalid(
+            f"{field}.path is not a relative path",
+            field=f"{field}.path",
+            given=resource.path,
+            allowed="parts with / between, none of them empty, . or .., and no backslash",
+        )
+    check_name(resource.media_type, field=f"{field}.media_type", length=limits.media_type_length, limit="media_type_length")
+    if resource.size > limits.resource_bytes:
+        raise LimitExceeded(
+            f"{field}.content", given=resource.size, allowed=limits.resource_bytes, limit="resource_bytes", unit="bytes"
+        )
 
 
 def parse_definition(definition: str, *, limits: Limits, field: str) -> dict[str, Json]:
@@ -232,7 +301,7 @@ def make_entry(draft: Draft, *, name: str, alias: str, limits: Limits = DEFAULT_
         title=_printable(parsed.get("title") or ""),
         description=description,
         summary=_one_line(draft.summary) or derive_summary(description),
-        parameters=_printable(parameter_text(input_schema(parsed))),
+        parameters=_printable(_inner_text(draft.kind, parsed)),
         tags=_merged(draft.tags, meta.get(TAGS_META), limits),
         capabilities=_merged(draft.capabilities, meta.get(CAPABILITIES_META), limits),
         annotations=effective_annotations(parsed.get("annotations")),
@@ -255,6 +324,14 @@ def token_estimate(text: str) -> int:
 def _unseen_bytes(parsed: Mapping[str, Json]) -> int:
     unseen = {name: parsed[name] for name in UNSEEN_MEMBERS if name in parsed}
     return len(json.dumps(unseen, separators=(",", ":"))) if unseen else 0
+
+
+def _inner_text(kind: Kind, parsed: Mapping[str, Json]) -> str:
+    """What is searched besides names and descriptions. Of a skill the headings: its whole text would have every word."""
+    if kind not in TEXT_KINDS:
+        return parameter_text(input_schema(parsed))
+    content = parsed.get("content")
+    return headings(content) if isinstance(content, str) else ""
 
 
 def input_schema(parsed: Mapping[str, Json]) -> Json:
@@ -337,10 +414,9 @@ def _merged(labels: tuple[str, ...], more: Json, limits: Limits) -> tuple[str, .
 
 
 def _digest(draft: Draft, name: str, alias: str) -> str:
-    content = json.dumps(
-        [draft.server, draft.kind, name, alias, draft.definition, draft.tags, draft.capabilities, draft.summary]
-    )
-    return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
+    facts: list[Json] = [draft.server, draft.kind, name, alias, draft.definition, draft.tags, draft.capabilities, draft.summary]
+    facts += ([resource.path, resource.media_type, resource.digest] for resource in draft.resources)
+    return hashlib.blake2b(json.dumps(facts).encode(), digest_size=16).hexdigest()
 
 
 def _canonical_json(definition: str) -> str:

@@ -25,7 +25,9 @@ ServiceError
 ├── RateLimited
 ├── Overloaded
 ├── QuotaExceeded
-└── EmbeddingsUnavailable
+├── EmbeddingsUnavailable
+├── ResourceNotFound
+└── ResourceChanged
 """
 
 from typing import Any, ClassVar
@@ -180,6 +182,17 @@ class EmbeddingsUnavailable(ServiceError):
     """A search by meaning alone cannot be done now. Others go by words."""
 
     reason = reasons.ERROR_REASON_EMBEDDINGS_UNAVAILABLE
+
+
+class ResourceNotFound(ServiceError):
+    reason = reasons.ERROR_REASON_RESOURCE_NOT_FOUND
+
+
+class ResourceChanged(ServiceError):
+    reason = reasons.ERROR_REASON_RESOURCE_CHANGED
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"the resource {shorten(path)!r} changed while it was read: read it again", field="path", given=path)
 
 
 class ShuttingDown(ServiceError):

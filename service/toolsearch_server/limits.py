@@ -28,6 +28,11 @@ class Limits:
     summary_length: int = 1_000
     tag_length: int = 64
     tags_per_entry: int = 64
+    resources_per_entry: int = 200
+    resource_bytes: int = 4 * MIB
+    resource_bytes_per_entry: int = 12 * MIB
+    resource_path_length: int = 400
+    media_type_length: int = 255
     indexed_words: int = 5_000
     """Of an entry's description, and of its parameters; what follows is not searched."""
 
@@ -111,7 +116,7 @@ class Limits:
     catalogs_per_tenant: int = 1_000
     entries_per_tenant: int = 1_000_000
     bytes_per_tenant: int = 2 * GIB
-    """Of definitions, summaries and labels. Replicas count what others wrote some seconds later."""
+    """Of definitions, summaries, labels and resources. Replicas count what others wrote some seconds later."""
 
     # Memory
     index_bytes: int = 1 * GIB

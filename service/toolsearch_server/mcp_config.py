@@ -1,4 +1,4 @@
-"""Which MCP servers to follow: the `mcpServers` JSON that MCP clients read, with a few keys of our own. Pure."""
+"""What to follow: the `mcpServers` JSON that MCP clients read, with a few keys of our own, and `skillFolders`. Pure."""
 
 import json
 import re
@@ -21,10 +21,13 @@ HTTP_TYPES = ("http", "streamable-http")
 DEFAULT_POLL_SECONDS = 300.0
 MIN_POLL_SECONDS = 1.0
 MAX_POLL_SECONDS = 86_400.0
+DEFAULT_SCAN_SECONDS = 2.0
+"""Between looks at a folder of skills."""
 
 _STDIO_KEYS = frozenset({"command", "args", "env", "cwd"})
 _HTTP_KEYS = frozenset({"url", "headers"})
 _OTHER_KEYS = frozenset({"type", "tenant", "catalog", "include", "exclude", "tags", "poll_seconds", "kinds", "disabled"})
+_FOLDER_KEYS = frozenset({"path", "tenant", "catalog", "include", "exclude", "tags", "poll_seconds", "disabled"})
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
@@ -66,10 +69,18 @@ class HttpTransport:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class FolderTransport:
+    """No server at all: a folder of skills, read from where it is."""
+
+    path: str
+    scan_seconds: float = DEFAULT_SCAN_SECONDS
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSpec:
     name: str
-    transport: StdioTransport | HttpTransport
+    transport: StdioTransport | HttpTransport | FolderTransport
     tenant: str = "default"
     catalog: str = "default"
     include: tuple[str, ...] = ()
@@ -100,19 +111,23 @@ def parse(text: str, environment: Mapping[str, str], limits: Limits = DEFAULT_LI
     top = _load(text)
     if not isinstance(top, dict):
         _refuse("the file", given=_type(top), allowed='an object with the key "mcpServers"')
-    if "mcpServers" not in top:
+    if "mcpServers" not in top and "skillFolders" not in top:
         _refuse("mcpServers", given="nothing", allowed="an object: names of servers and how to reach them")
-    notes = [f"{shorten(ascii(key))} is not used" for key in top if key != "mcpServers"]
-    servers: list[ServerSpec] = []
-    for name, member in _object(top["mcpServers"], "mcpServers").items():
-        path = f"mcpServers.{shorten(name) if name.isprintable() else shorten(ascii(name))}"
-        _checked(name, path, limits.server_length, "server_length")
-        section = _Section(path, _object(member, path), environment, limits, notes)
-        if section.flag("disabled"):
-            notes.append(f"{path} is disabled")
-        else:
-            servers.append(_server(name, section))
-    return McpConfig(tuple(servers), tuple(notes))
+    notes = [f"{shorten(ascii(key))} is not used" for key in top if key not in _READERS]
+    servers: dict[tuple[CatalogKey, str], ServerSpec] = {}
+    for kind, read in _READERS.items():
+        for name, member in _object(top.get(kind, {}), kind).items():
+            path = f"{kind}.{shorten(name) if name.isprintable() else shorten(ascii(name))}"
+            _checked(name, path, limits.server_length, "server_length")
+            section = _Section(path, _object(member, path), environment, limits, notes)
+            if section.flag("disabled"):
+                notes.append(f"{path} is disabled")
+                continue
+            spec = read(name, section)
+            if (spec.key, name) in servers:
+                _refuse(path, given="named as one of mcpServers is", allowed="a name of its own in the catalog")
+            servers[spec.key, name] = spec
+    return McpConfig(tuple(servers.values()), tuple(notes))
 
 
 def _load(text: str) -> Json:
@@ -152,6 +167,28 @@ def _server(name: str, section: "_Section") -> ServerSpec:
         poll_seconds=_poll_seconds(section),
         kinds=_kinds(section),
     )
+
+
+def _folder(name: str, section: "_Section") -> ServerSpec:
+    limits = section.limits
+    section.note_unused(_FOLDER_KEYS)
+    path = section.expanded("path")
+    if not path.startswith("/") or "\0" in path:
+        _refuse(
+            f"{section.path}.path", given=shorten(ascii(path)) if path else "nothing", allowed="an absolute path of a folder"
+        )
+    return ServerSpec(
+        name=name,
+        transport=FolderTransport(path, _poll_seconds(section, DEFAULT_SCAN_SECONDS)),
+        tenant=section.name("tenant", limits.tenant_length, "tenant_length"),
+        catalog=section.name("catalog", limits.catalog_length, "catalog_length"),
+        include=section.strings("include"),
+        exclude=section.strings("exclude"),
+        tags=_tags(section),
+    )
+
+
+_READERS: Mapping[str, Callable[[str, "_Section"], ServerSpec]] = {"mcpServers": _server, "skillFolders": _folder}
 
 
 def _transport(section: "_Section") -> StdioTransport | HttpTransport:
@@ -220,8 +257,8 @@ def _kinds(section: "_Section") -> tuple[str, ...]:
     return tuple(kind for kind in KINDS if kind in kinds)
 
 
-def _poll_seconds(section: "_Section") -> float:
-    value = section.members.get("poll_seconds", DEFAULT_POLL_SECONDS)
+def _poll_seconds(section: "_Section", default: float = DEFAULT_POLL_SECONDS) -> float:
+    value = section.members.get("poll_seconds", default)
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not MIN_POLL_SECONDS <= value <= MAX_POLL_SECONDS:
         given = shorten(str(value)) if number else _type(value)

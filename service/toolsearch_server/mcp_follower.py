@@ -6,7 +6,7 @@ import random
 import secrets
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -19,10 +19,11 @@ from toolsearch_server.backoff import backoff
 from toolsearch_server.changes import Entries, Outcome, Version, plan_apply, plan_sync
 from toolsearch_server.errors import ServiceError, shorten
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
-from toolsearch_server.mcp_config import ServerSpec, WatchLimits
+from toolsearch_server.mcp_config import FolderTransport, ServerSpec, WatchLimits
 from toolsearch_server.mcp_listing import Listing
-from toolsearch_server.mcp_session import Session, connected, describe
+from toolsearch_server.mcp_session import connected, describe
 from toolsearch_server.metrics import Metrics
+from toolsearch_server.skill_session import opened
 from toolsearch_server.store import CatalogKey
 from toolsearch_server.tracing import NoTracer, Tracer
 
@@ -40,6 +41,25 @@ State = Literal["waiting for lease", "connecting", "following", "away", "removin
 
 class Writer(Protocol):
     async def write(self, key: CatalogKey, plan: Planner, *, expected_revision: int | None) -> tuple[Version, Outcome]: ...
+
+
+class Session(Protocol):
+    """What is followed: an MCP server, or a folder."""
+
+    @property
+    def pending(self) -> bool:
+        """Whether something changed since the last listing began."""
+        ...
+
+    def nudge(self) -> None:
+        """As if something had changed."""
+        ...
+
+    async def changed(self) -> None:
+        """Wait until something changed since the last listing began. Raises if it cannot be followed any more."""
+        ...
+
+    async def list_all(self) -> Listing: ...
 
 
 class Leases(Protocol):
@@ -105,6 +125,12 @@ async def write_recorded(writer: Writer, spec: ServerSpec, plan: Planner, settin
         counts = {"added": len(outcome.added), "updated": len(outcome.updated), "deleted": len(outcome.deleted)}
         record(outcome="OK", facts={"server": spec.name, "revision": version.revision, **counts})
     return outcome
+
+
+def open_session(spec: ServerSpec, settings: WatchSettings) -> AbstractAsyncContextManager[Session]:
+    if isinstance(spec.transport, FolderTransport):
+        return opened(spec, spec.transport, settings.limits)
+    return connected(spec, settings.watch_limits, settings.limits)
 
 
 class _LeaseLost(Exception):
@@ -212,7 +238,7 @@ class ServerFollower:
             if self._state == "waiting for lease":
                 self._state = "connecting"
             try:
-                async with connected(self.spec, self._settings.watch_limits, self._settings.limits) as session:
+                async with open_session(self.spec, self._settings) as session:
                     self._session = session
                     await self._keep_listing(session, delays)
             except (Exception, BaseExceptionGroup) as error:  # whatever it is, it is tried again
@@ -231,15 +257,20 @@ class ServerFollower:
     async def _keep_listing(self, session: Session, delays: "_Delays") -> None:
         while True:
             began = time.monotonic()
-            listing = await session.list_all()
-            ended = time.monotonic()
-            delays.reset()
-            self._settings.count("listed")
-            self._listed(listing)
-            await self._store(session, listing)
+            ended = await self._list(session, delays)
             await self._something_new(session)
             # A server that notifies all the time is listed at most half of the time.
             await asyncio.sleep(max(self._settings.settle_seconds, 2 * ended - began - time.monotonic()))
+
+    async def _list(self, session: Session, delays: "_Delays") -> float:
+        """When the listing ended. Nothing of it is kept once it is written: it may hold many files."""
+        listing = await session.list_all()
+        ended = time.monotonic()
+        delays.reset()
+        self._settings.count("listed")
+        self._listed(listing)
+        await self._store(session, listing)
+        return ended
 
     async def _something_new(self, session: Session) -> None:
         with suppress(TimeoutError):
@@ -263,7 +294,7 @@ class ServerFollower:
         """Write the listing, again if it fails, until there is a newer one to be had."""
         delays = _Delays(self._settings)
         give_up = time.monotonic() + self.spec.poll_seconds
-        while not await self._write(self._plan(plan_sync, offered=listing.drafts)):
+        while not await self._write(self._plan(plan_sync, offered=listing.drafts, contents=listing.contents)):
             await asyncio.sleep(delays.next())
             if session.pending or time.monotonic() > give_up:
                 session.nudge()

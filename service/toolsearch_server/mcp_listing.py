@@ -3,9 +3,10 @@
 import copy
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
+from toolsearch_server.changes import Contents
 from toolsearch_server.entry import Draft, Kind, make_draft
 from toolsearch_server.errors import ServiceError, shorten
 from toolsearch_server.limits import Limits
@@ -21,6 +22,8 @@ class Listing:
     drafts: tuple[Draft, ...]
     problems: tuple[str, ...] = ()
     truncated: bool = False
+    contents: Contents = field(default_factory=dict, repr=False)
+    """Of resources, by digest."""
 
 
 class Item(Protocol):

@@ -33,7 +33,7 @@ from pydantic import ValidationError
 from toolsearch_server.entry import Kind
 from toolsearch_server.errors import shorten
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
-from toolsearch_server.mcp_config import HttpTransport, ServerSpec, StdioTransport, WatchLimits
+from toolsearch_server.mcp_config import FolderTransport, HttpTransport, ServerSpec, StdioTransport, WatchLimits
 from toolsearch_server.mcp_listing import Collector, Item, Listing
 
 WALK_RESTARTS = 3
@@ -303,6 +303,7 @@ class _Connection:
 @asynccontextmanager
 async def _transport(spec: ServerSpec, limits: WatchLimits, ended: asyncio.Event) -> AsyncGenerator[TransportStreams]:
     transport = spec.transport
+    assert not isinstance(transport, FolderTransport), "a folder is read, not connected to"
     opened = _stdio(transport) if isinstance(transport, StdioTransport) else _http(transport, limits)
     async with opened as (read, write):
         yield _NoticedEnd(read, ended), write
@@ -430,8 +431,10 @@ def _message(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _secrets(transport: StdioTransport | HttpTransport) -> list[str]:
+def _secrets(transport: StdioTransport | HttpTransport | FolderTransport) -> list[str]:
     """What must not be repeated, longest first; a header may hold a scheme before its token."""
+    if isinstance(transport, FolderTransport):
+        return []
     if isinstance(transport, StdioTransport):
         values = [*transport.env.values(), *transport.args]
     else:

@@ -24,9 +24,10 @@ from toolsearch_server.mcp_follower import (
     ServerStatus,
     WatchSettings,
     Writer,
+    open_session,
     write_recorded,
 )
-from toolsearch_server.mcp_session import connected, describe
+from toolsearch_server.mcp_session import describe
 from toolsearch_server.store import CatalogKey, Followed
 
 __all__ = ["STALE_TAG", "Leases", "OnceResult", "ServerStatus", "WatchSettings", "Watcher", "Writer", "follow_file"]
@@ -184,9 +185,15 @@ class Watcher:
 
     async def _once(self, spec: ServerSpec) -> OnceResult:
         try:
-            async with connected(spec, self._settings.watch_limits, self._settings.limits) as session:
+            async with open_session(spec, self._settings) as session:
                 listing = await session.list_all()
-            plan = partial(plan_sync, server=spec.name, offered=listing.drafts, limits=self._settings.limits)
+            plan = partial(
+                plan_sync,
+                server=spec.name,
+                offered=listing.drafts,
+                limits=self._settings.limits,
+                contents=listing.contents,
+            )
             outcome = await write_recorded(self._writer, spec, plan, self._settings)
         except Exception as error:  # one server's failure is its own
             return OnceResult(spec.name, spec.key, error=describe(error, spec))

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from toolsearch_server.entry import EntryKey
+from toolsearch_server.entry import EntryKey, Kind
 
 ALIAS_LENGTH = 64
 HASH_DIGITS = 8
@@ -32,10 +32,15 @@ class Names:
     alias: str
 
 
-def plain_name(namespace: str, local_name: str) -> str:
+def plain_name(namespace: str, action: str) -> str:
     """The canonical name if nobody else wants it."""
-    parts = (canonical_part(part) for part in (namespace, local_name))
+    parts = (canonical_part(part) for part in (namespace, action))
     return ".".join(part for part in parts if part) or "_"
+
+
+def action(key: EntryKey) -> str:
+    """What an entry is called in its namespace. Skills and agents are files named with hyphens, and tasks with underscores."""
+    return key.local_name.replace("-", "_") if key.kind in (Kind.SKILL, Kind.AGENT) else key.local_name
 
 
 def canonical_part(text: str) -> str:
@@ -81,10 +86,10 @@ def regrouped(
     """The groups after entries went and came, each given as key, namespace and canonical name."""
     names, aliases = _Overlay(groups.names), _Overlay(groups.aliases)
     for key, namespace, name in removed:
-        names.discard(plain_name(namespace, key.local_name), key)
+        names.discard(plain_name(namespace, action(key)), key)
         aliases.discard(plain_alias(name), key)
     for key, namespace, name in added:
-        names.add(plain_name(namespace, key.local_name), key)
+        names.add(plain_name(namespace, action(key)), key)
         aliases.add(plain_alias(name), key)
     return NameGroups(names.merged(), aliases.merged())
 
@@ -104,10 +109,10 @@ def assign(
     names, aliases = _Overlay(groups.names), _Overlay(groups.aliases)
     for key in removed:
         namespace, had = current(key)
-        names.discard(plain_name(namespace, key.local_name), key)
+        names.discard(plain_name(namespace, action(key)), key)
         aliases.discard(plain_alias(had.name), key)
     for key, namespace in added.items():
-        names.add(plain_name(namespace, key.local_name), key)
+        names.add(plain_name(namespace, action(key)), key)
 
     new_names: dict[EntryKey, str] = {}
     for plain, members in names.touched:
@@ -128,9 +133,9 @@ def assign(
     return renamed
 
 
-def explain(namespace: str, local_name: str, given: Names) -> str:
+def explain(namespace: str, key: EntryKey, given: Names) -> str:
     """Why names are not the plain ones; empty if they are."""
-    plain = plain_name(namespace, local_name)
+    plain = plain_name(namespace, action(key))
     if given.name != plain:
         return f"the name would be {plain}, which another entry wants too or which looks like a hashed name"
     alias = plain_alias(given.name)

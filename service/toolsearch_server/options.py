@@ -60,7 +60,8 @@ changed, or after a while where it does not say so. Several watchers may share a
 
 The file is the mcpServers JSON that MCP clients have: stdio servers with command, args, env, cwd, and streamable HTTP servers
 with url, headers. ${NAME} and ${NAME:-default} are environment variables. A server may also have tenant, catalog, include and
-exclude (patterns of names), tags, kinds (tools, prompts, resources), poll_seconds, disabled.
+exclude (patterns of names), tags, kinds (tools, prompts, resources), poll_seconds, disabled. Beside it, skillFolders has
+folders of skills: path, and the same keys but kinds.
 """
 
 WATCH_EPILOG = """\

@@ -73,7 +73,7 @@ def coverage(document: Document, asked: AskedWords) -> Coverage:
     places = (
         ("name", document.name_stems),
         ("description", document.description_stems),
-        ("parameters", document.parameter_stems),
+        (document.entry.inner_words, document.parameter_stems),
     )
     found: dict[str, list[str]] = {place: [] for place, _ in places}
     words = cousins = 0.0

@@ -1,4 +1,4 @@
-"""Walks over JSON Schemas: what a schema says about parameters, to the bottom."""
+"""Walks over definitions: what a JSON Schema says about parameters, to the bottom, and the headings of a text."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,6 +20,18 @@ def _children(value: Json) -> Iterator[Json]:
         yield from value.values()
     elif isinstance(value, list):
         yield from value
+
+
+def headings(markdown: str) -> str:
+    """One line per heading of a text, outside of code."""
+    found: list[str] = []
+    fenced = False
+    for line in markdown.split("\n"):
+        if line.lstrip().startswith(("```", "~~~")):
+            fenced = not fenced
+        elif not fenced and line.startswith("#"):
+            found.append(line.strip("# \t\r"))
+    return "\n".join(filter(None, found))
 
 
 def parameter_text(schema: Json) -> str:

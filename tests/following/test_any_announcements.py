@@ -92,6 +92,9 @@ class SharedMemory:
     async def usage(self, key: CatalogKey) -> dict[EntryKey, float]:
         return await self.store.usage(key)
 
+    async def resource_chunk(self, key: CatalogKey, digest: str, number: int) -> bytes | None:
+        return await self.store.resource_chunk(key, digest, number)
+
     async def vectors(self, model: str, digests: Sequence[bytes]) -> list[bytes | None]:
         return await self.store.vectors(model, digests)
 

@@ -13,7 +13,17 @@ import pytest
 
 from identity.guarded import Guarded
 from support import tool, wait_for
-from toolsearch import CatalogSettings, Client, Forbidden, NotFound, ToolSearchError, Unauthenticated, UsageReport
+from toolsearch import (
+    CatalogSettings,
+    Client,
+    EntryInput,
+    Forbidden,
+    NotFound,
+    ResourceInput,
+    ToolSearchError,
+    Unauthenticated,
+    UsageReport,
+)
 from toolsearch.v1 import catalog_service_pb2 as catalog_pb
 from toolsearch.v1 import search_service_pb2 as search_pb
 from toolsearch_server.auth import Role
@@ -29,6 +39,7 @@ READS: dict[str, Callable[[Client], Any]] = {
     "PlanTools": lambda client: client.plan_tools("anthropic", "claude-sonnet-5"),
     "ReportUsage": lambda client: client.report_usage([UsageReport(f"s.{SECRET}")]),
     "GetSettings": lambda client: client.get_settings(),
+    "ReadResource": lambda client: client.read_resource(f"s.{SECRET}", "f"),
     "WatchCatalog": lambda client: next(iter(client.watch())),
     "GetCatalog": lambda client: client.get_catalog(),
     "ListCatalogs": lambda client: list(client.list_catalogs()),
@@ -49,7 +60,8 @@ def catalog(guarded: Guarded) -> str:
     """A catalog of the rival, with a tool that nobody else may know of."""
     name = f"plans-{next(_catalogs)}"
     with guarded.client("rival", Role.WRITER, catalog=name) as client:
-        client.sync_server("s", [tool(SECRET, "thing")])
+        entry = EntryInput(definition=tool(SECRET, "thing"), resources=[ResourceInput("f", b"secret")])
+        client.sync_server("s", [entry])
     return name
 
 

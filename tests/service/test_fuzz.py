@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support import ServerProcess, running_server, tool
-from toolsearch import Client, NotFound, rpcstatus
+from toolsearch import Client, EntryInput, NotFound, ResourceInput, rpcstatus
 from toolsearch.v1 import catalog_service_pb2 as catalog_pb
 from toolsearch.v1 import entry_pb2, plan_pb2, search_service_pb2, settings_pb2
 from toolsearch.v1.error_reason_pb2 import ErrorReason
@@ -93,14 +93,16 @@ class Fuzzed:
         self.victim_page_token = search_service_pb2.ListToolsResponse.FromString(answer).next_page_token
         self.refill()
 
-    def _victims_tool(self, name: str) -> dict[str, Any]:
+    def _victims_tool(self, name: str) -> EntryInput:
         parameters = {f"{self.marker}parameter": {"description": "amount of money"}}
-        return tool(f"{name}_{self.marker}", f"pay an invoice, create an issue {self.marker}", parameters=parameters)
+        definition = tool(f"{name}_{self.marker}", f"pay an invoice, create an issue {self.marker}", parameters=parameters)
+        return EntryInput(definition=definition, resources=[ResourceInput("f", self.marker.encode())])
 
     def refill(self) -> None:
         """What the attacker's own catalog has, whatever the attacker did to it."""
         with self.client("writer") as client:
-            client.sync_server("own", [tool("create_issue", "create an issue"), tool("list_files", "list files")])
+            issue = EntryInput(definition=tool("create_issue", "create an issue"), resources=[ResourceInput("f", b"own")])
+            client.sync_server("own", [issue, tool("list_files", "list files")])
 
     def attempt(self, method: MethodDescriptor, data: bytes, metadata: Metadata) -> Outcome:
         """Send it, and see that what comes back is in order."""
@@ -294,6 +296,8 @@ SHORT_TEXTS = mostly(WORDS, TEXTS)
 BY_NAME = {
     "catalog": mostly(st.sampled_from(["", "default", "own", *GUESSED]), TEXTS),
     "definition": DEFINITIONS,
+    "content": st.binary(max_size=40),
+    "path": mostly(st.sampled_from(["f", "g/h", "../f", "/f"]), TEXTS),
     "min_revision": mostly(st.just(0), st.sampled_from([0, 0, 0, 1, 2, -1, -(2**63), 2**63 - 1])),
     "page_token": mostly(st.just(""), TEXTS),
     "queries": mostly(WORDS, ODD_TEXTS | st.text(alphabet=st.characters(codec="utf-8"), min_size=1, max_size=40)),
@@ -333,6 +337,7 @@ def _valid_requests() -> dict[str, Message]:
     """One for each method, with most of its fields set."""
     wanted = entry_pb2.Filter(servers=["own"], namespaces=["own"], read_only=False, excluded_names=["x"])
     entry = entry_pb2.EntryInput(server="own", definition=json.dumps(tool("create_issue", "create an issue")), tags=["a"])
+    entry.resources.add(path="f", content=b"own")
     reading: dict[str, Any] = {"catalog": "default", "epoch": "e"}
     return {
         "SearchTools": search_service_pb2.SearchToolsRequest(queries=["create", "^l.*"], limit=3, filter=wanted, **reading),
@@ -365,6 +370,7 @@ def _valid_requests() -> dict[str, Message]:
             ),
         ),
         "WatchCatalog": search_service_pb2.WatchCatalogRequest(catalog="default", from_revision=1, epoch="e"),
+        "ReadResource": search_service_pb2.ReadResourceRequest(name="own.create_issue", path="f", **reading),
         "ApplyChanges": catalog_pb.ApplyChangesRequest(catalog="default", upserts=[entry], deletes=["own.x"]),
         "SyncServer": catalog_pb.SyncServerRequest(catalog="default", server="own", entries=[entry]),
         "DeleteServer": catalog_pb.DeleteServerRequest(catalog="default", server="own", expected_revision=1),

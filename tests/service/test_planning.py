@@ -249,10 +249,12 @@ def test_reported_usage_survives_a_restart_and_orders_what_is_alike(tmp_path: Pa
 def test_usage_reported_to_one_replica_is_known_to_another_that_loads_the_catalog(redis_server: RedisProcess) -> None:
     store = ("--store", redis_server.url, "--embeddings", "off")
     with running_server(*store) as (server, address), Client(address) as client:
+        server.wait_for_event("ready")
         client.sync_server("s", [tool(name, "thing") for name in "abc"])
         client.report_usage([UsageReport("s.c")] * int(ENOUGH_USES + 1))
         assert server.stop() == 0
-    with running_server(*store) as (_, address), Client(address) as client:
+    with running_server(*store) as (server, address), Client(address) as client:
+        server.wait_for_event("ready")
         wait_for(lambda: client.search("thing").matches[0].name == "s.c")
 
 

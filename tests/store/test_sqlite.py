@@ -13,6 +13,7 @@ import pytest
 
 from support import draft, tool
 from toolsearch_server.changes import NO_ENTRIES, NO_VERSION, Version, plan_apply
+from toolsearch_server.entry import Resource
 from toolsearch_server.errors import StoreUnavailable
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
 from toolsearch_server.store import CatalogKey, StoreOpenError
@@ -193,6 +194,28 @@ CREATE TABLE log (
     PRIMARY KEY (catalog, revision)
 ) WITHOUT ROWID;
 """
+
+
+async def test_a_file_of_the_second_format_gets_a_place_for_resources(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    store = await SqliteStore.open(path, DEFAULT_LIMITS)
+    entries = NO_ENTRIES
+    change = plan_apply(entries, [draft(tool("a"), "s")], (), DEFAULT_LIMITS).change
+    entries = entries.after(change, await store.commit(KEY, NO_VERSION, change))
+    await store.close()
+    with sqlite3.connect(path) as old:
+        old.executescript(
+            "DROP TABLE resources; DROP TABLE usage; ALTER TABLE catalogs DROP COLUMN settings; PRAGMA user_version = 2;"
+        )
+    old.close()
+    store = await SqliteStore.open(path, DEFAULT_LIMITS)
+    assert await store.snapshot(KEY) == entries
+    resource = Resource.of("f", "", b"content")
+    drafts = [draft(tool("b"), "s", resources=[resource])]
+    change = plan_apply(entries, drafts, (), DEFAULT_LIMITS, {resource.digest: b"content"}).change
+    await store.commit(KEY, entries.version, change)
+    assert await store.resource_chunk(KEY, resource.digest, 0) == b"content"
+    await store.close()
 
 
 async def test_a_file_of_the_first_format_is_taken_over_with_all_that_is_in_it(tmp_path: Path) -> None:

@@ -21,10 +21,10 @@ from toolsearch_server.changes import (
     plan_settings,
     plan_sync,
 )
-from toolsearch_server.entry import EntryKey, Kind
+from toolsearch_server.entry import EntryKey, Kind, Resource
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
 from toolsearch_server.settings import NO_SETTINGS, Settings
-from toolsearch_server.store import CatalogKey, Conflict, Followed, Store
+from toolsearch_server.store import RESOURCE_CHUNK_BYTES, CatalogKey, Conflict, Followed, Store
 from toolsearch_server.store.catch_up import catch_up
 from toolsearch_server.store.redis import RedisStore
 from toolsearch_server.store.sqlite import SqliteStore
@@ -350,3 +350,104 @@ async def test_only_the_most_used_are_counted(open_store: Opener) -> None:
 
 async def test_usage_of_nothing_is_nothing(store: Store) -> None:
     assert await store.usage(KEY) == {}
+
+
+def synced(entries: Entries, **files: dict[str, bytes]) -> Change:
+    """Server `s` offers these skills with these files, and nothing else."""
+    contents = {Resource.of("", "", content).digest: content for each in files.values() for content in each.values()}
+    drafts = [
+        draft({"name": name}, "s", resources=[Resource.of(path, "", content) for path, content in each.items()])
+        for name, each in files.items()
+    ]
+    return plan_sync(entries, "s", drafts, DEFAULT_LIMITS, contents).change
+
+
+async def commit_files(store: Store, **files: dict[str, bytes]) -> Entries:
+    entries = await store.snapshot(KEY) or NO_ENTRIES
+    change = synced(entries, **files)
+    return entries.after(change, await store.commit(KEY, entries.version, change))
+
+
+async def content_of(store: Store, content: bytes, key: CatalogKey = KEY) -> bytes | None:
+    """What the store has of it, joined."""
+    digest = Resource.of("", "", content).digest
+    pieces: list[bytes] = []
+    while (piece := await store.resource_chunk(key, digest, len(pieces))) is not None:
+        pieces.append(piece)
+    return b"".join(pieces) if pieces else None
+
+
+async def test_resources_are_kept_in_pieces_and_come_with_their_entry(store: Store) -> None:
+    large = bytes(range(256)) * (RESOURCE_CHUNK_BYTES // 256 * 2) + b"end"
+    entries = await commit_files(store, a={"f.txt": b"small", "large": large, "empty": b""})
+    assert await store.snapshot(KEY) == entries
+    [entry] = entries.by_key.values()
+    assert [(each.path, each.size) for each in entry.resources] == [("empty", 0), ("f.txt", 5), ("large", len(large))]
+    assert await content_of(store, b"small") == b"small"
+    assert await content_of(store, large) == large
+    record = await store.record(KEY)
+    assert record is not None
+    assert record.size == entries.size == Size(1, entry.bytes + 5 + len(large))
+
+
+async def test_a_resource_goes_with_the_last_entry_that_refers_to_it(store: Store) -> None:
+    large = b"x" * (RESOURCE_CHUNK_BYTES + 1)
+    await commit_files(store, a={"f": b"shared", "g": large}, b={"other": b"shared"})
+    await commit_files(store, b={"other": b"shared"})
+    assert (await content_of(store, b"shared"), await content_of(store, large)) == (b"shared", None)
+    await commit_files(store, b={"other": b"replaced"})
+    assert (await content_of(store, b"shared"), await content_of(store, b"replaced")) == (None, b"replaced")
+
+
+async def test_an_entry_that_is_only_renamed_keeps_its_resources(store: Store) -> None:
+    entries = await commit_files(store, **{"b.c": {"f": b"kept"}})
+    rival = plan_apply(entries, [draft({"name": "c"}, "s.b")], (), DEFAULT_LIMITS).change
+    assert len(rival.upserts) == 2
+    await store.commit(KEY, entries.version, rival)
+    assert await content_of(store, b"kept") == b"kept"
+
+
+async def test_resources_of_another_catalog_are_not_there(store: Store) -> None:
+    await commit_files(store, a={"f": b"mine"})
+    assert await content_of(store, b"mine", CatalogKey("other", KEY.catalog)) is None
+    assert await content_of(store, b"mine", CatalogKey(KEY.tenant, "other")) is None
+
+
+async def test_resources_go_with_their_catalog(store: Store) -> None:
+    entries = await commit_files(store, a={"f": b"gone"})
+    await store.delete(KEY, entries.version)
+    assert await content_of(store, b"gone") is None
+    await commit_files(store, b={"g": b"new"})
+    assert (await content_of(store, b"gone"), await content_of(store, b"new")) == (None, b"new")
+
+
+async def test_a_refused_write_leaves_no_resources(store: Store) -> None:
+    entries = await commit_files(store, a={"f": b"there"})
+    with pytest.raises(Conflict):
+        await store.commit(KEY, Version(entries.version.epoch, 7), synced(entries, a={"f": b"late"}))
+    assert (await content_of(store, b"there"), await content_of(store, b"late")) == (b"there", None)
+
+
+async def test_the_log_has_what_resources_there_are_and_not_their_content(store: Store) -> None:
+    first = await commit_files(store, a={"f": b"1"})
+    second = await commit_files(store, a={"f": b"2"})
+    changes = await store.changes_since(KEY, first.version)
+    assert changes is not None
+    [(_, change)] = changes
+    assert first.after(change, second.version) == second
+    assert change.contents == {}
+
+
+FILES = st.dictionaries(st.sampled_from("ab"), st.dictionaries(st.sampled_from("fg"), st.sampled_from([b"1", b"2", b"3"])))
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(steps=st.lists(FILES, min_size=1, max_size=6))
+async def test_the_store_has_exactly_the_resources_that_entries_refer_to(
+    open_store: Opener, steps: list[dict[str, dict[str, bytes]]]
+) -> None:
+    store = await open_store(LIMITS)
+    for files in steps:
+        await commit_files(store, **files)
+        wanted = {content for each in files.values() for content in each.values()}
+        assert {content for content in (b"1", b"2", b"3") if await content_of(store, content) == content} == wanted

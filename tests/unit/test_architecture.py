@@ -79,7 +79,8 @@ ALLOWED = {
     "writer": {"store", "quotas", "tracing", "changes", "errors", "limits"},
     "follower": {"catalogs", "metrics", "store", "changes", "backoff", "errors"},
     "mcp_hints": set(),
-    "mcp_listing": {"mcp_config", "entry", "errors", "limits"},
+    "skill_session": {"mcp_config", "mcp_listing", "entry", "errors", "limits"},
+    "mcp_listing": {"mcp_config", "changes", "entry", "errors", "limits"},
     "mcp_config": {"store", "entry", "errors", "limits"},
     "mcp_session": {"mcp_config", "mcp_listing", "entry", "errors", "limits"},
     "mcp_follower": {
@@ -90,6 +91,7 @@ ALLOWED = {
         "mcp_config",
         "mcp_listing",
         "mcp_session",
+        "skill_session",
         "store",
         "changes",
         "errors",

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import draft, tool
-from toolsearch_server.entry import Annotations, derive_summary, effective_annotations, make_entry
+from support import draft, names_found, ranked, tool, view_of
+from toolsearch_server.entry import Annotations, Kind, Resource, derive_summary, effective_annotations, make_entry
 from toolsearch_server.errors import DefinitionInvalid, FieldInvalid, FieldRequired, LimitExceeded, ServiceError
 from toolsearch_server.limits import Limits
 
@@ -194,3 +194,42 @@ def test_key_order_and_spacing_do_not_make_a_definition_another_one() -> None:
     assert left != right
     assert left.means(right)
     assert not left.means(draft({"name": "a", "description": "d", "x": {"p": 1, "q": 3}}))
+
+
+SKILL = {
+    "name": "code-reviewer",
+    "description": "Reads diffs.",
+    "content": "# Review\n\n## Security audit\n\n```\n# zebra\n```\nzebra",
+}
+
+
+@pytest.mark.parametrize("kind", [Kind.SKILL, Kind.AGENT])
+def test_of_a_text_the_headings_are_searched_and_the_reason_says_so(kind: Kind) -> None:
+    view = view_of(tool("other", "Something else"), draft(SKILL, kind=kind))
+    found = ranked(view, "security audit")
+    assert [view.entry(match.slot).name for match in found.matches] == ["code_reviewer"]
+    assert found.matches[0].reason == "matches security, audit in the headings"
+
+
+def test_the_rest_of_a_text_is_not_searched() -> None:
+    view = view_of(tool("zoo", "Feeds the zebra"), draft(SKILL, kind=Kind.SKILL))
+    assert names_found(view, "zebra") == ["zoo"]
+
+
+def test_a_tool_that_has_a_content_has_no_headings() -> None:
+    assert make_entry(draft(SKILL), name="n", alias="a").parameters == ""
+
+
+def test_a_content_that_is_no_text_has_no_headings() -> None:
+    entry = make_entry(draft({"name": "x", "content": ["# a"]}, kind=Kind.SKILL), name="n", alias="a")
+    assert entry.parameters == ""
+
+
+def test_resources_make_an_entry_another_one_and_count_as_stored() -> None:
+    plain, one, other = (
+        make_entry(draft(tool("a"), resources=resources), name="n", alias="a")
+        for resources in ((), [Resource.of("f", "", b"1234")], [Resource.of("f", "", b"5678")])
+    )
+    assert len({plain.digest, one.digest, other.digest}) == 3
+    assert not one.draft.means(other.draft)
+    assert (plain.stored_bytes, one.stored_bytes, one.bytes) == (plain.bytes, plain.bytes + 4, plain.bytes)

@@ -46,6 +46,23 @@ def test_the_namespace_stands_in_for_the_server() -> None:
     assert list(entries.by_name) == ["task.code_reviewer"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(Kind.SKILL, "task.code_reviewer"), (Kind.AGENT, "task.code_reviewer"), (Kind.TOOL, "task.code-reviewer")],
+)
+def test_skills_and_agents_are_tasks_without_hyphens(kind: Kind, name: str) -> None:
+    entries = written([draft({"name": "code-reviewer"}, "folder", namespace="task", kind=kind)])
+    assert list(entries.by_name) == [name]
+    assert next(iter(entries.by_key)).local_name == "code-reviewer"
+
+
+def test_skills_that_differ_in_hyphens_alone_all_carry_a_hash() -> None:
+    drafts = [draft({"name": name}, "folder", namespace="task", kind=Kind.SKILL) for name in ("a-b", "a_b")]
+    outcome = plan_apply(NO_ENTRIES, drafts, (), DEFAULT_LIMITS)
+    assert all(re.fullmatch(r"task\.a_b_h[0-9a-f]{8}", name) for name in outcome.added)
+    assert len(outcome.notices) == 2
+
+
 def test_two_servers_with_a_tool_of_the_same_name_both_live() -> None:
     entries = written([draft({"name": "search"}, "slack"), draft({"name": "search"}, "jira")])
     assert sorted(entries.by_name) == ["jira.search", "slack.search"]

@@ -1,5 +1,6 @@
 """The Python client replays the shared vectors; README.md says what they are."""
 
+import base64
 import dataclasses
 import json
 import re
@@ -16,6 +17,7 @@ from toolsearch import (
     Client,
     EntryInput,
     Filter,
+    ResourceInput,
     ToolSearchConfig,
     ToolSearchError,
     UsageReport,
@@ -117,7 +119,13 @@ def argument(name: str, value: Any) -> Any:
         ]
     if name in ("entries", "upserts"):
         return [EntryInput(**{snake(member): argument(member, each) for member, each in entry.items()}) for entry in value]
+    if name == "resources":
+        return [resource(**{snake(member): each for member, each in file.items()}) for file in value]
     return value
+
+
+def resource(path: str, content: str = "", media_type: str = "") -> ResourceInput:
+    return ResourceInput(path, base64.b64decode(content), media_type)
 
 
 def search(client: Client, queries: list[str], **options: Any) -> Iterator[Any]:
@@ -175,6 +183,10 @@ def watch(client: Client, from_revision: int | None = None) -> Iterator[Any]:
     return map(as_json, client.watch(None if from_revision is None else Version("", from_revision)))
 
 
+def read_resource(client: Client, name: str, path: str) -> Iterator[Any]:
+    yield {"data": base64.b64encode(client.read_resource(name, path)).decode()}
+
+
 def sync_server(client: Client, server: str, entries: list[EntryInput], **options: Any) -> Iterator[Any]:
     yield as_json(client.sync_server(server, entries, **options))
 
@@ -206,6 +218,7 @@ CALLS: Mapping[str, Callable[..., Iterator[Any]]] = {
     "GetSettings": get_settings,
     "UpdateSettings": update_settings,
     "WatchCatalog": watch,
+    "ReadResource": read_resource,
     "ApplyChanges": apply_changes,
     "SyncServer": sync_server,
     "DeleteServer": delete_server,

@@ -5,7 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolsearch_server.mcp_config import HttpTransport, McpConfig, McpConfigError, ServerSpec, StdioTransport, parse
+from toolsearch_server.mcp_config import (
+    FolderTransport,
+    HttpTransport,
+    McpConfig,
+    McpConfigError,
+    ServerSpec,
+    StdioTransport,
+    parse,
+)
 from toolsearch_server.store import CatalogKey
 
 SECRET = "hunter2hunter2"
@@ -197,3 +205,47 @@ def test_expansion_puts_the_value_or_the_default_in_place(
 @given(plain)
 def test_text_without_variables_stays_as_it_is(text: str) -> None:
     assert only(command="x", args=[text]).transport == StdioTransport("x", (text,))
+
+
+def folders(environment: dict[str, str] | None = None, **folders: Any) -> McpConfig:
+    return parse(json.dumps({"skillFolders": folders}), environment or {})
+
+
+def test_a_folder_of_skills_is_followed_too() -> None:
+    members = {"path": "${HOME}/skills", "catalog": "c", "include": ["a*"], "tags": ["t"], "poll_seconds": 9}
+    [spec] = folders({"HOME": "/home/x"}, team=members).servers
+    assert spec.transport == FolderTransport("/home/x/skills", scan_seconds=9)
+    assert (spec.name, spec.catalog, spec.include, spec.tags, spec.poll_seconds) == ("team", "c", ("a*",), ("t",), 300)
+
+
+def test_folders_and_servers_stand_side_by_side() -> None:
+    text = json.dumps({"mcpServers": {"a": {"command": "x"}}, "skillFolders": {"b": {"path": "/s", "command": "x"}}})
+    found = parse(text, {})
+    assert [spec.name for spec in found.servers] == ["a", "b"]
+    assert found.notes == ("skillFolders.b.command is not used",)
+
+
+@pytest.mark.parametrize(
+    ("members", "told"),
+    [
+        ({}, "skillFolders.b.path is nothing, allowed is an absolute path of a folder"),
+        ({"path": "skills"}, "skillFolders.b.path is 'skills', allowed is an absolute path of a folder"),
+        ({"path": 7}, "skillFolders.b.path is a number, allowed is a string"),
+        (
+            {"path": "/s", "poll_seconds": 0.5},
+            "skillFolders.b.poll_seconds is 0.5, allowed is a number of seconds from 1 to 86400",
+        ),
+    ],
+)
+def test_a_folder_that_cannot_be_used_is_refused_by_its_path(members: dict[str, Any], told: str) -> None:
+    with pytest.raises(McpConfigError) as refused:
+        folders(b=members)
+    assert str(refused.value) == told
+
+
+def test_a_folder_named_as_a_server_of_its_catalog_is_refused() -> None:
+    both = {"mcpServers": {"a": {"command": "x"}}, "skillFolders": {"a": {"path": "/s"}}}
+    with pytest.raises(McpConfigError, match=r"skillFolders\.a is named as one of mcpServers is"):
+        parse(json.dumps(both), {})
+    both["skillFolders"]["a"]["catalog"] = "other"
+    assert len(parse(json.dumps(both), {}).servers) == 2

@@ -37,7 +37,9 @@ type StoredEntry struct {
 	Tags         []string               `protobuf:"bytes,8,rep,name=tags,proto3" json:"tags,omitempty"`
 	Capabilities []string               `protobuf:"bytes,9,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
 	// Empty: derived from the description.
-	Summary       string `protobuf:"bytes,10,opt,name=summary,proto3" json:"summary,omitempty"`
+	Summary string `protobuf:"bytes,10,opt,name=summary,proto3" json:"summary,omitempty"`
+	// Their content is kept by digest, apart from entries and changes.
+	Resources     []*Resource `protobuf:"bytes,11,rep,name=resources,proto3" json:"resources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -140,6 +142,13 @@ func (x *StoredEntry) GetSummary() string {
 		return x.Summary
 	}
 	return ""
+}
+
+func (x *StoredEntry) GetResources() []*Resource {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
 }
 
 // Says which entry is meant without its names, which may change: what the server calls it, and as what kind.
@@ -409,7 +418,7 @@ var File_toolsearch_v1_change_proto protoreflect.FileDescriptor
 
 const file_toolsearch_v1_change_proto_rawDesc = "" +
 	"\n" +
-	"\x1atoolsearch/v1/change.proto\x12\rtoolsearch.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19toolsearch/v1/entry.proto\x1a\x1ctoolsearch/v1/settings.proto\"\xac\x02\n" +
+	"\x1atoolsearch/v1/change.proto\x12\rtoolsearch.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19toolsearch/v1/entry.proto\x1a\x1ctoolsearch/v1/settings.proto\"\xe3\x02\n" +
 	"\vStoredEntry\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12,\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x18.toolsearch.v1.EntryKindR\x04kind\x12\x1d\n" +
@@ -424,7 +433,8 @@ const file_toolsearch_v1_change_proto_rawDesc = "" +
 	"\x04tags\x18\b \x03(\tR\x04tags\x12\"\n" +
 	"\fcapabilities\x18\t \x03(\tR\fcapabilities\x12\x18\n" +
 	"\asummary\x18\n" +
-	" \x01(\tR\asummary\"o\n" +
+	" \x01(\tR\asummary\x125\n" +
+	"\tresources\x18\v \x03(\v2\x17.toolsearch.v1.ResourceR\tresources\"o\n" +
 	"\bEntryKey\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12,\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x18.toolsearch.v1.EntryKindR\x04kind\x12\x1d\n" +
@@ -470,22 +480,24 @@ var file_toolsearch_v1_change_proto_goTypes = []any{
 	(*Change)(nil),                // 2: toolsearch.v1.Change
 	(*Announcement)(nil),          // 3: toolsearch.v1.Announcement
 	(EntryKind)(0),                // 4: toolsearch.v1.EntryKind
-	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
-	(*CatalogSettings)(nil),       // 6: toolsearch.v1.CatalogSettings
+	(*Resource)(nil),              // 5: toolsearch.v1.Resource
+	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
+	(*CatalogSettings)(nil),       // 7: toolsearch.v1.CatalogSettings
 }
 var file_toolsearch_v1_change_proto_depIdxs = []int32{
 	4, // 0: toolsearch.v1.StoredEntry.kind:type_name -> toolsearch.v1.EntryKind
-	4, // 1: toolsearch.v1.EntryKey.kind:type_name -> toolsearch.v1.EntryKind
-	5, // 2: toolsearch.v1.Change.time:type_name -> google.protobuf.Timestamp
-	0, // 3: toolsearch.v1.Change.upserts:type_name -> toolsearch.v1.StoredEntry
-	1, // 4: toolsearch.v1.Change.deletes:type_name -> toolsearch.v1.EntryKey
-	6, // 5: toolsearch.v1.Change.settings:type_name -> toolsearch.v1.CatalogSettings
-	2, // 6: toolsearch.v1.Announcement.change:type_name -> toolsearch.v1.Change
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	5, // 1: toolsearch.v1.StoredEntry.resources:type_name -> toolsearch.v1.Resource
+	4, // 2: toolsearch.v1.EntryKey.kind:type_name -> toolsearch.v1.EntryKind
+	6, // 3: toolsearch.v1.Change.time:type_name -> google.protobuf.Timestamp
+	0, // 4: toolsearch.v1.Change.upserts:type_name -> toolsearch.v1.StoredEntry
+	1, // 5: toolsearch.v1.Change.deletes:type_name -> toolsearch.v1.EntryKey
+	7, // 6: toolsearch.v1.Change.settings:type_name -> toolsearch.v1.CatalogSettings
+	2, // 7: toolsearch.v1.Announcement.change:type_name -> toolsearch.v1.Change
+	8, // [8:8] is the sub-list for method output_type
+	8, // [8:8] is the sub-list for method input_type
+	8, // [8:8] is the sub-list for extension type_name
+	8, // [8:8] is the sub-list for extension extendee
+	0, // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_toolsearch_v1_change_proto_init() }

@@ -94,7 +94,7 @@ const (
 	Detail_DETAIL_NAME Detail = 1
 	// title, summary, tags, capabilities, annotations, digest, tokens.
 	Detail_DETAIL_SUMMARY Detail = 2
-	// description, definition.
+	// description, definition, resources.
 	Detail_DETAIL_FULL Detail = 3
 )
 
@@ -240,7 +240,9 @@ type Entry struct {
 	Description string `protobuf:"bytes,13,opt,name=description,proto3" json:"description,omitempty"`
 	// The definition as it was given: for a tool, MCP tool JSON ("name", "description", "inputSchema", "_meta", ...). It is kept
 	// as text, so unknown fields, large numbers and key order survive.
-	Definition    string `protobuf:"bytes,14,opt,name=definition,proto3" json:"definition,omitempty"`
+	Definition string `protobuf:"bytes,14,opt,name=definition,proto3" json:"definition,omitempty"`
+	// The files that come with the entry, by path. ToolSearchService.ReadResource reads them.
+	Resources     []*Resource `protobuf:"bytes,15,rep,name=resources,proto3" json:"resources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -373,6 +375,147 @@ func (x *Entry) GetDefinition() string {
 	return ""
 }
 
+func (x *Entry) GetResources() []*Resource {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
+}
+
+// A file that comes with an entry, such as a script of a skill. It is read on demand and not searched.
+type Resource struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Relative, with "/" between the parts: "scripts/check.py".
+	Path      string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	MediaType string `protobuf:"bytes,2,opt,name=media_type,json=mediaType,proto3" json:"media_type,omitempty"`
+	Size      int64  `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`
+	// SHA-256 of the content, in hexadecimal digits.
+	Digest        string `protobuf:"bytes,4,opt,name=digest,proto3" json:"digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Resource) Reset() {
+	*x = Resource{}
+	mi := &file_toolsearch_v1_entry_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Resource) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Resource) ProtoMessage() {}
+
+func (x *Resource) ProtoReflect() protoreflect.Message {
+	mi := &file_toolsearch_v1_entry_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Resource.ProtoReflect.Descriptor instead.
+func (*Resource) Descriptor() ([]byte, []int) {
+	return file_toolsearch_v1_entry_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Resource) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *Resource) GetMediaType() string {
+	if x != nil {
+		return x.MediaType
+	}
+	return ""
+}
+
+func (x *Resource) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *Resource) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+// A file that comes with an entry, as it is given to the service.
+type ResourceInput struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Relative, with "/" between the parts, none of which is empty, "." or "..".
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// "application/octet-stream" when empty.
+	MediaType     string `protobuf:"bytes,2,opt,name=media_type,json=mediaType,proto3" json:"media_type,omitempty"`
+	Content       []byte `protobuf:"bytes,3,opt,name=content,proto3" json:"content,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResourceInput) Reset() {
+	*x = ResourceInput{}
+	mi := &file_toolsearch_v1_entry_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResourceInput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResourceInput) ProtoMessage() {}
+
+func (x *ResourceInput) ProtoReflect() protoreflect.Message {
+	mi := &file_toolsearch_v1_entry_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResourceInput.ProtoReflect.Descriptor instead.
+func (*ResourceInput) Descriptor() ([]byte, []int) {
+	return file_toolsearch_v1_entry_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ResourceInput) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *ResourceInput) GetMediaType() string {
+	if x != nil {
+		return x.MediaType
+	}
+	return ""
+}
+
+func (x *ResourceInput) GetContent() []byte {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
 // One entry, as it is given to the service.
 type EntryInput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -389,14 +532,16 @@ type EntryInput struct {
 	Tags         []string `protobuf:"bytes,5,rep,name=tags,proto3" json:"tags,omitempty"`
 	Capabilities []string `protobuf:"bytes,6,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
 	// One line; derived from the description when empty.
-	Summary       string `protobuf:"bytes,7,opt,name=summary,proto3" json:"summary,omitempty"`
+	Summary string `protobuf:"bytes,7,opt,name=summary,proto3" json:"summary,omitempty"`
+	// All files that come with the entry: it is never visible without them.
+	Resources     []*ResourceInput `protobuf:"bytes,8,rep,name=resources,proto3" json:"resources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EntryInput) Reset() {
 	*x = EntryInput{}
-	mi := &file_toolsearch_v1_entry_proto_msgTypes[2]
+	mi := &file_toolsearch_v1_entry_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -408,7 +553,7 @@ func (x *EntryInput) String() string {
 func (*EntryInput) ProtoMessage() {}
 
 func (x *EntryInput) ProtoReflect() protoreflect.Message {
-	mi := &file_toolsearch_v1_entry_proto_msgTypes[2]
+	mi := &file_toolsearch_v1_entry_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -421,7 +566,7 @@ func (x *EntryInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntryInput.ProtoReflect.Descriptor instead.
 func (*EntryInput) Descriptor() ([]byte, []int) {
-	return file_toolsearch_v1_entry_proto_rawDescGZIP(), []int{2}
+	return file_toolsearch_v1_entry_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *EntryInput) GetServer() string {
@@ -473,6 +618,13 @@ func (x *EntryInput) GetSummary() string {
 	return ""
 }
 
+func (x *EntryInput) GetResources() []*ResourceInput {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
+}
+
 // Which entries an answer may contain. Every field that is set must hold. A list holds when any of its values does, except
 // `capabilities`, where all must.
 type Filter struct {
@@ -497,7 +649,7 @@ type Filter struct {
 
 func (x *Filter) Reset() {
 	*x = Filter{}
-	mi := &file_toolsearch_v1_entry_proto_msgTypes[3]
+	mi := &file_toolsearch_v1_entry_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -509,7 +661,7 @@ func (x *Filter) String() string {
 func (*Filter) ProtoMessage() {}
 
 func (x *Filter) ProtoReflect() protoreflect.Message {
-	mi := &file_toolsearch_v1_entry_proto_msgTypes[3]
+	mi := &file_toolsearch_v1_entry_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -522,7 +674,7 @@ func (x *Filter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Filter.ProtoReflect.Descriptor instead.
 func (*Filter) Descriptor() ([]byte, []int) {
-	return file_toolsearch_v1_entry_proto_rawDescGZIP(), []int{3}
+	return file_toolsearch_v1_entry_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Filter) GetServers() []string {
@@ -610,7 +762,7 @@ type Version struct {
 
 func (x *Version) Reset() {
 	*x = Version{}
-	mi := &file_toolsearch_v1_entry_proto_msgTypes[4]
+	mi := &file_toolsearch_v1_entry_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -622,7 +774,7 @@ func (x *Version) String() string {
 func (*Version) ProtoMessage() {}
 
 func (x *Version) ProtoReflect() protoreflect.Message {
-	mi := &file_toolsearch_v1_entry_proto_msgTypes[4]
+	mi := &file_toolsearch_v1_entry_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -635,7 +787,7 @@ func (x *Version) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Version.ProtoReflect.Descriptor instead.
 func (*Version) Descriptor() ([]byte, []int) {
-	return file_toolsearch_v1_entry_proto_rawDescGZIP(), []int{4}
+	return file_toolsearch_v1_entry_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Version) GetEpoch() string {
@@ -671,7 +823,7 @@ const file_toolsearch_v1_entry_proto_rawDesc = "" +
 	"idempotent\x18\x03 \x01(\bR\n" +
 	"idempotent\x12\x1d\n" +
 	"\n" +
-	"open_world\x18\x04 \x01(\bR\topenWorld\"\xae\x03\n" +
+	"open_world\x18\x04 \x01(\bR\topenWorld\"\xe5\x03\n" +
 	"\x05Entry\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05alias\x18\x02 \x01(\tR\x05alias\x12\x16\n" +
@@ -690,7 +842,19 @@ const file_toolsearch_v1_entry_proto_rawDesc = "" +
 	"\vdescription\x18\r \x01(\tR\vdescription\x12\x1e\n" +
 	"\n" +
 	"definition\x18\x0e \x01(\tR\n" +
-	"definition\"\xe2\x01\n" +
+	"definition\x125\n" +
+	"\tresources\x18\x0f \x03(\v2\x17.toolsearch.v1.ResourceR\tresources\"i\n" +
+	"\bResource\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1d\n" +
+	"\n" +
+	"media_type\x18\x02 \x01(\tR\tmediaType\x12\x12\n" +
+	"\x04size\x18\x03 \x01(\x03R\x04size\x12\x16\n" +
+	"\x06digest\x18\x04 \x01(\tR\x06digest\"\\\n" +
+	"\rResourceInput\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1d\n" +
+	"\n" +
+	"media_type\x18\x02 \x01(\tR\tmediaType\x12\x18\n" +
+	"\acontent\x18\x03 \x01(\fR\acontent\"\x9e\x02\n" +
 	"\n" +
 	"EntryInput\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12,\n" +
@@ -701,7 +865,8 @@ const file_toolsearch_v1_entry_proto_rawDesc = "" +
 	"\tnamespace\x18\x04 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04tags\x18\x05 \x03(\tR\x04tags\x12\"\n" +
 	"\fcapabilities\x18\x06 \x03(\tR\fcapabilities\x12\x18\n" +
-	"\asummary\x18\a \x01(\tR\asummary\"\x9f\x03\n" +
+	"\asummary\x18\a \x01(\tR\asummary\x12:\n" +
+	"\tresources\x18\b \x03(\v2\x1c.toolsearch.v1.ResourceInputR\tresources\"\x9f\x03\n" +
 	"\x06Filter\x12\x18\n" +
 	"\aservers\x18\x01 \x03(\tR\aservers\x12\x1e\n" +
 	"\n" +
@@ -754,28 +919,32 @@ func file_toolsearch_v1_entry_proto_rawDescGZIP() []byte {
 }
 
 var file_toolsearch_v1_entry_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_toolsearch_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_toolsearch_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_toolsearch_v1_entry_proto_goTypes = []any{
 	(EntryKind)(0),              // 0: toolsearch.v1.EntryKind
 	(Detail)(0),                 // 1: toolsearch.v1.Detail
 	(*Annotations)(nil),         // 2: toolsearch.v1.Annotations
 	(*Entry)(nil),               // 3: toolsearch.v1.Entry
-	(*EntryInput)(nil),          // 4: toolsearch.v1.EntryInput
-	(*Filter)(nil),              // 5: toolsearch.v1.Filter
-	(*Version)(nil),             // 6: toolsearch.v1.Version
-	(*durationpb.Duration)(nil), // 7: google.protobuf.Duration
+	(*Resource)(nil),            // 4: toolsearch.v1.Resource
+	(*ResourceInput)(nil),       // 5: toolsearch.v1.ResourceInput
+	(*EntryInput)(nil),          // 6: toolsearch.v1.EntryInput
+	(*Filter)(nil),              // 7: toolsearch.v1.Filter
+	(*Version)(nil),             // 8: toolsearch.v1.Version
+	(*durationpb.Duration)(nil), // 9: google.protobuf.Duration
 }
 var file_toolsearch_v1_entry_proto_depIdxs = []int32{
 	0, // 0: toolsearch.v1.Entry.kind:type_name -> toolsearch.v1.EntryKind
 	2, // 1: toolsearch.v1.Entry.annotations:type_name -> toolsearch.v1.Annotations
-	0, // 2: toolsearch.v1.EntryInput.kind:type_name -> toolsearch.v1.EntryKind
-	0, // 3: toolsearch.v1.Filter.kinds:type_name -> toolsearch.v1.EntryKind
-	7, // 4: toolsearch.v1.Version.staleness:type_name -> google.protobuf.Duration
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	4, // 2: toolsearch.v1.Entry.resources:type_name -> toolsearch.v1.Resource
+	0, // 3: toolsearch.v1.EntryInput.kind:type_name -> toolsearch.v1.EntryKind
+	5, // 4: toolsearch.v1.EntryInput.resources:type_name -> toolsearch.v1.ResourceInput
+	0, // 5: toolsearch.v1.Filter.kinds:type_name -> toolsearch.v1.EntryKind
+	9, // 6: toolsearch.v1.Version.staleness:type_name -> google.protobuf.Duration
+	7, // [7:7] is the sub-list for method output_type
+	7, // [7:7] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_toolsearch_v1_entry_proto_init() }
@@ -783,14 +952,14 @@ func file_toolsearch_v1_entry_proto_init() {
 	if File_toolsearch_v1_entry_proto != nil {
 		return
 	}
-	file_toolsearch_v1_entry_proto_msgTypes[3].OneofWrappers = []any{}
+	file_toolsearch_v1_entry_proto_msgTypes[5].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolsearch_v1_entry_proto_rawDesc), len(file_toolsearch_v1_entry_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   5,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

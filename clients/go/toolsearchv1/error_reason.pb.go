@@ -84,6 +84,10 @@ const (
 	// UNAVAILABLE. A search by meaning alone, and the embedding model does not answer, or no entry has been embedded yet. The same search by
 	// words, or by AUTO, is answered.
 	ErrorReason_ERROR_REASON_EMBEDDINGS_UNAVAILABLE ErrorReason = 26
+	// NOT_FOUND. The catalog has no such entry, or the entry no such resource.
+	ErrorReason_ERROR_REASON_RESOURCE_NOT_FOUND ErrorReason = 27
+	// UNAVAILABLE. The resource was replaced or removed while it was read. Read it again from its beginning.
+	ErrorReason_ERROR_REASON_RESOURCE_CHANGED ErrorReason = 28
 )
 
 // Enum value maps for ErrorReason.
@@ -116,6 +120,8 @@ var (
 		24: "ERROR_REASON_OVERLOADED",
 		25: "ERROR_REASON_QUOTA_EXCEEDED",
 		26: "ERROR_REASON_EMBEDDINGS_UNAVAILABLE",
+		27: "ERROR_REASON_RESOURCE_NOT_FOUND",
+		28: "ERROR_REASON_RESOURCE_CHANGED",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":            0,
@@ -145,6 +151,8 @@ var (
 		"ERROR_REASON_OVERLOADED":             24,
 		"ERROR_REASON_QUOTA_EXCEEDED":         25,
 		"ERROR_REASON_EMBEDDINGS_UNAVAILABLE": 26,
+		"ERROR_REASON_RESOURCE_NOT_FOUND":     27,
+		"ERROR_REASON_RESOURCE_CHANGED":       28,
 	}
 )
 
@@ -179,7 +187,7 @@ var File_toolsearch_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_toolsearch_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	" toolsearch/v1/error_reason.proto\x12\rtoolsearch.v1*\xa9\a\n" +
+	" toolsearch/v1/error_reason.proto\x12\rtoolsearch.v1*\xf1\a\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\"\n" +
 	"\x1eERROR_REASON_MALFORMED_REQUEST\x10\x01\x12\x1f\n" +
@@ -208,7 +216,9 @@ const file_toolsearch_v1_error_reason_proto_rawDesc = "" +
 	"\x19ERROR_REASON_RATE_LIMITED\x10\x17\x12\x1b\n" +
 	"\x17ERROR_REASON_OVERLOADED\x10\x18\x12\x1f\n" +
 	"\x1bERROR_REASON_QUOTA_EXCEEDED\x10\x19\x12'\n" +
-	"#ERROR_REASON_EMBEDDINGS_UNAVAILABLE\x10\x1aBGZEgithub.com/toolsearch/toolsearch/clients/go/toolsearchv1;toolsearchv1b\x06proto3"
+	"#ERROR_REASON_EMBEDDINGS_UNAVAILABLE\x10\x1a\x12#\n" +
+	"\x1fERROR_REASON_RESOURCE_NOT_FOUND\x10\x1b\x12!\n" +
+	"\x1dERROR_REASON_RESOURCE_CHANGED\x10\x1cBGZEgithub.com/toolsearch/toolsearch/clients/go/toolsearchv1;toolsearchv1b\x06proto3"
 
 var (
 	file_toolsearch_v1_error_reason_proto_rawDescOnce sync.Once

@@ -1701,6 +1701,138 @@ func (*CatalogDeleted) Descriptor() ([]byte, []int) {
 	return file_toolsearch_v1_search_service_proto_rawDescGZIP(), []int{20}
 }
 
+type ReadResourceRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Catalog string                 `protobuf:"bytes,1,opt,name=catalog,proto3" json:"catalog,omitempty"`
+	// Canonical name or alias of the entry.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// As in Entry.resources.
+	Path          string `protobuf:"bytes,3,opt,name=path,proto3" json:"path,omitempty"`
+	MinRevision   int64  `protobuf:"varint,4,opt,name=min_revision,json=minRevision,proto3" json:"min_revision,omitempty"`
+	Epoch         string `protobuf:"bytes,5,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadResourceRequest) Reset() {
+	*x = ReadResourceRequest{}
+	mi := &file_toolsearch_v1_search_service_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadResourceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadResourceRequest) ProtoMessage() {}
+
+func (x *ReadResourceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolsearch_v1_search_service_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadResourceRequest.ProtoReflect.Descriptor instead.
+func (*ReadResourceRequest) Descriptor() ([]byte, []int) {
+	return file_toolsearch_v1_search_service_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ReadResourceRequest) GetCatalog() string {
+	if x != nil {
+		return x.Catalog
+	}
+	return ""
+}
+
+func (x *ReadResourceRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ReadResourceRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *ReadResourceRequest) GetMinRevision() int64 {
+	if x != nil {
+		return x.MinRevision
+	}
+	return 0
+}
+
+func (x *ReadResourceRequest) GetEpoch() string {
+	if x != nil {
+		return x.Epoch
+	}
+	return ""
+}
+
+type ReadResourceResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is read; in the first message only.
+	Resource *Resource `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	// The next piece of the content.
+	Data          []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadResourceResponse) Reset() {
+	*x = ReadResourceResponse{}
+	mi := &file_toolsearch_v1_search_service_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadResourceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadResourceResponse) ProtoMessage() {}
+
+func (x *ReadResourceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolsearch_v1_search_service_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadResourceResponse.ProtoReflect.Descriptor instead.
+func (*ReadResourceResponse) Descriptor() ([]byte, []int) {
+	return file_toolsearch_v1_search_service_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *ReadResourceResponse) GetResource() *Resource {
+	if x != nil {
+		return x.Resource
+	}
+	return nil
+}
+
+func (x *ReadResourceResponse) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 var File_toolsearch_v1_search_service_proto protoreflect.FileDescriptor
 
 const file_toolsearch_v1_search_service_proto_rawDesc = "" +
@@ -1820,7 +1952,16 @@ const file_toolsearch_v1_search_service_proto_rawDesc = "" +
 	"\rdeleted_names\x18\x02 \x03(\tR\fdeletedNames\x12)\n" +
 	"\x10settings_changed\x18\x03 \x01(\bR\x0fsettingsChanged\"\x10\n" +
 	"\x0eSnapshotNeeded\"\x10\n" +
-	"\x0eCatalogDeleted*\x9b\x01\n" +
+	"\x0eCatalogDeleted\"\x90\x01\n" +
+	"\x13ReadResourceRequest\x12\x18\n" +
+	"\acatalog\x18\x01 \x01(\tR\acatalog\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
+	"\x04path\x18\x03 \x01(\tR\x04path\x12!\n" +
+	"\fmin_revision\x18\x04 \x01(\x03R\vminRevision\x12\x14\n" +
+	"\x05epoch\x18\x05 \x01(\tR\x05epoch\"_\n" +
+	"\x14ReadResourceResponse\x123\n" +
+	"\bresource\x18\x01 \x01(\v2\x17.toolsearch.v1.ResourceR\bresource\x12\x12\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data*\x9b\x01\n" +
 	"\tMatchedBy\x12\x1a\n" +
 	"\x16MATCHED_BY_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fMATCHED_BY_NAME\x10\x01\x12\x14\n" +
@@ -1837,7 +1978,7 @@ const file_toolsearch_v1_search_service_proto_rawDesc = "" +
 	"\x19USAGE_OUTCOME_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17USAGE_OUTCOME_SUCCEEDED\x10\x01\x12\x18\n" +
 	"\x14USAGE_OUTCOME_FAILED\x10\x02\x12\x1a\n" +
-	"\x16USAGE_OUTCOME_DECLINED\x10\x032\xe6\x04\n" +
+	"\x16USAGE_OUTCOME_DECLINED\x10\x032\xc1\x05\n" +
 	"\x11ToolSearchService\x12T\n" +
 	"\vSearchTools\x12!.toolsearch.v1.SearchToolsRequest\x1a\".toolsearch.v1.SearchToolsResponse\x12N\n" +
 	"\tListTools\x12\x1f.toolsearch.v1.ListToolsRequest\x1a .toolsearch.v1.ListToolsResponse\x12]\n" +
@@ -1845,7 +1986,8 @@ const file_toolsearch_v1_search_service_proto_rawDesc = "" +
 	"\bGetTools\x12\x1e.toolsearch.v1.GetToolsRequest\x1a\x1f.toolsearch.v1.GetToolsResponse\x12N\n" +
 	"\tPlanTools\x12\x1f.toolsearch.v1.PlanToolsRequest\x1a .toolsearch.v1.PlanToolsResponse\x12T\n" +
 	"\vReportUsage\x12!.toolsearch.v1.ReportUsageRequest\x1a\".toolsearch.v1.ReportUsageResponse\x12Y\n" +
-	"\fWatchCatalog\x12\".toolsearch.v1.WatchCatalogRequest\x1a#.toolsearch.v1.WatchCatalogResponse0\x01BGZEgithub.com/toolsearch/toolsearch/clients/go/toolsearchv1;toolsearchv1b\x06proto3"
+	"\fWatchCatalog\x12\".toolsearch.v1.WatchCatalogRequest\x1a#.toolsearch.v1.WatchCatalogResponse0\x01\x12Y\n" +
+	"\fReadResource\x12\".toolsearch.v1.ReadResourceRequest\x1a#.toolsearch.v1.ReadResourceResponse0\x01BGZEgithub.com/toolsearch/toolsearch/clients/go/toolsearchv1;toolsearchv1b\x06proto3"
 
 var (
 	file_toolsearch_v1_search_service_proto_rawDescOnce sync.Once
@@ -1860,7 +2002,7 @@ func file_toolsearch_v1_search_service_proto_rawDescGZIP() []byte {
 }
 
 var file_toolsearch_v1_search_service_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_toolsearch_v1_search_service_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_toolsearch_v1_search_service_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_toolsearch_v1_search_service_proto_goTypes = []any{
 	(MatchedBy)(0),                 // 0: toolsearch.v1.MatchedBy
 	(SearchField)(0),               // 1: toolsearch.v1.SearchField
@@ -1886,61 +2028,67 @@ var file_toolsearch_v1_search_service_proto_goTypes = []any{
 	(*CatalogChanged)(nil),         // 21: toolsearch.v1.CatalogChanged
 	(*SnapshotNeeded)(nil),         // 22: toolsearch.v1.SnapshotNeeded
 	(*CatalogDeleted)(nil),         // 23: toolsearch.v1.CatalogDeleted
-	(Strategy)(0),                  // 24: toolsearch.v1.Strategy
-	(*Filter)(nil),                 // 25: toolsearch.v1.Filter
-	(Detail)(0),                    // 26: toolsearch.v1.Detail
-	(*Version)(nil),                // 27: toolsearch.v1.Version
-	(*Entry)(nil),                  // 28: toolsearch.v1.Entry
-	(*PlanToolsRequest)(nil),       // 29: toolsearch.v1.PlanToolsRequest
-	(*PlanToolsResponse)(nil),      // 30: toolsearch.v1.PlanToolsResponse
+	(*ReadResourceRequest)(nil),    // 24: toolsearch.v1.ReadResourceRequest
+	(*ReadResourceResponse)(nil),   // 25: toolsearch.v1.ReadResourceResponse
+	(Strategy)(0),                  // 26: toolsearch.v1.Strategy
+	(*Filter)(nil),                 // 27: toolsearch.v1.Filter
+	(Detail)(0),                    // 28: toolsearch.v1.Detail
+	(*Version)(nil),                // 29: toolsearch.v1.Version
+	(*Entry)(nil),                  // 30: toolsearch.v1.Entry
+	(*Resource)(nil),               // 31: toolsearch.v1.Resource
+	(*PlanToolsRequest)(nil),       // 32: toolsearch.v1.PlanToolsRequest
+	(*PlanToolsResponse)(nil),      // 33: toolsearch.v1.PlanToolsResponse
 }
 var file_toolsearch_v1_search_service_proto_depIdxs = []int32{
-	24, // 0: toolsearch.v1.SearchToolsRequest.strategy:type_name -> toolsearch.v1.Strategy
-	25, // 1: toolsearch.v1.SearchToolsRequest.filter:type_name -> toolsearch.v1.Filter
-	26, // 2: toolsearch.v1.SearchToolsRequest.detail:type_name -> toolsearch.v1.Detail
+	26, // 0: toolsearch.v1.SearchToolsRequest.strategy:type_name -> toolsearch.v1.Strategy
+	27, // 1: toolsearch.v1.SearchToolsRequest.filter:type_name -> toolsearch.v1.Filter
+	28, // 2: toolsearch.v1.SearchToolsRequest.detail:type_name -> toolsearch.v1.Detail
 	1,  // 3: toolsearch.v1.SearchToolsRequest.fields:type_name -> toolsearch.v1.SearchField
 	5,  // 4: toolsearch.v1.SearchToolsResponse.matches:type_name -> toolsearch.v1.Match
-	27, // 5: toolsearch.v1.SearchToolsResponse.version:type_name -> toolsearch.v1.Version
-	24, // 6: toolsearch.v1.SearchToolsResponse.strategy:type_name -> toolsearch.v1.Strategy
-	28, // 7: toolsearch.v1.Match.entry:type_name -> toolsearch.v1.Entry
+	29, // 5: toolsearch.v1.SearchToolsResponse.version:type_name -> toolsearch.v1.Version
+	26, // 6: toolsearch.v1.SearchToolsResponse.strategy:type_name -> toolsearch.v1.Strategy
+	30, // 7: toolsearch.v1.Match.entry:type_name -> toolsearch.v1.Entry
 	0,  // 8: toolsearch.v1.Match.matched_by:type_name -> toolsearch.v1.MatchedBy
 	6,  // 9: toolsearch.v1.Match.explanation:type_name -> toolsearch.v1.ScorePart
-	25, // 10: toolsearch.v1.ListToolsRequest.filter:type_name -> toolsearch.v1.Filter
-	26, // 11: toolsearch.v1.ListToolsRequest.detail:type_name -> toolsearch.v1.Detail
-	28, // 12: toolsearch.v1.ListToolsResponse.entries:type_name -> toolsearch.v1.Entry
-	27, // 13: toolsearch.v1.ListToolsResponse.version:type_name -> toolsearch.v1.Version
+	27, // 10: toolsearch.v1.ListToolsRequest.filter:type_name -> toolsearch.v1.Filter
+	28, // 11: toolsearch.v1.ListToolsRequest.detail:type_name -> toolsearch.v1.Detail
+	30, // 12: toolsearch.v1.ListToolsResponse.entries:type_name -> toolsearch.v1.Entry
+	29, // 13: toolsearch.v1.ListToolsResponse.version:type_name -> toolsearch.v1.Version
 	11, // 14: toolsearch.v1.ListNamespacesResponse.namespaces:type_name -> toolsearch.v1.Namespace
-	27, // 15: toolsearch.v1.ListNamespacesResponse.version:type_name -> toolsearch.v1.Version
-	26, // 16: toolsearch.v1.GetToolsRequest.detail:type_name -> toolsearch.v1.Detail
-	28, // 17: toolsearch.v1.GetToolsResponse.entries:type_name -> toolsearch.v1.Entry
+	29, // 15: toolsearch.v1.ListNamespacesResponse.version:type_name -> toolsearch.v1.Version
+	28, // 16: toolsearch.v1.GetToolsRequest.detail:type_name -> toolsearch.v1.Detail
+	30, // 17: toolsearch.v1.GetToolsResponse.entries:type_name -> toolsearch.v1.Entry
 	14, // 18: toolsearch.v1.GetToolsResponse.missing:type_name -> toolsearch.v1.MissingEntry
-	27, // 19: toolsearch.v1.GetToolsResponse.version:type_name -> toolsearch.v1.Version
+	29, // 19: toolsearch.v1.GetToolsResponse.version:type_name -> toolsearch.v1.Version
 	2,  // 20: toolsearch.v1.UsageReport.outcome:type_name -> toolsearch.v1.UsageOutcome
 	15, // 21: toolsearch.v1.ReportUsageRequest.reports:type_name -> toolsearch.v1.UsageReport
-	27, // 22: toolsearch.v1.WatchCatalogResponse.version:type_name -> toolsearch.v1.Version
+	29, // 22: toolsearch.v1.WatchCatalogResponse.version:type_name -> toolsearch.v1.Version
 	20, // 23: toolsearch.v1.WatchCatalogResponse.current:type_name -> toolsearch.v1.CatalogCurrent
 	21, // 24: toolsearch.v1.WatchCatalogResponse.changed:type_name -> toolsearch.v1.CatalogChanged
 	22, // 25: toolsearch.v1.WatchCatalogResponse.snapshot_needed:type_name -> toolsearch.v1.SnapshotNeeded
 	23, // 26: toolsearch.v1.WatchCatalogResponse.deleted:type_name -> toolsearch.v1.CatalogDeleted
-	3,  // 27: toolsearch.v1.ToolSearchService.SearchTools:input_type -> toolsearch.v1.SearchToolsRequest
-	7,  // 28: toolsearch.v1.ToolSearchService.ListTools:input_type -> toolsearch.v1.ListToolsRequest
-	9,  // 29: toolsearch.v1.ToolSearchService.ListNamespaces:input_type -> toolsearch.v1.ListNamespacesRequest
-	12, // 30: toolsearch.v1.ToolSearchService.GetTools:input_type -> toolsearch.v1.GetToolsRequest
-	29, // 31: toolsearch.v1.ToolSearchService.PlanTools:input_type -> toolsearch.v1.PlanToolsRequest
-	16, // 32: toolsearch.v1.ToolSearchService.ReportUsage:input_type -> toolsearch.v1.ReportUsageRequest
-	18, // 33: toolsearch.v1.ToolSearchService.WatchCatalog:input_type -> toolsearch.v1.WatchCatalogRequest
-	4,  // 34: toolsearch.v1.ToolSearchService.SearchTools:output_type -> toolsearch.v1.SearchToolsResponse
-	8,  // 35: toolsearch.v1.ToolSearchService.ListTools:output_type -> toolsearch.v1.ListToolsResponse
-	10, // 36: toolsearch.v1.ToolSearchService.ListNamespaces:output_type -> toolsearch.v1.ListNamespacesResponse
-	13, // 37: toolsearch.v1.ToolSearchService.GetTools:output_type -> toolsearch.v1.GetToolsResponse
-	30, // 38: toolsearch.v1.ToolSearchService.PlanTools:output_type -> toolsearch.v1.PlanToolsResponse
-	17, // 39: toolsearch.v1.ToolSearchService.ReportUsage:output_type -> toolsearch.v1.ReportUsageResponse
-	19, // 40: toolsearch.v1.ToolSearchService.WatchCatalog:output_type -> toolsearch.v1.WatchCatalogResponse
-	34, // [34:41] is the sub-list for method output_type
-	27, // [27:34] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	31, // 27: toolsearch.v1.ReadResourceResponse.resource:type_name -> toolsearch.v1.Resource
+	3,  // 28: toolsearch.v1.ToolSearchService.SearchTools:input_type -> toolsearch.v1.SearchToolsRequest
+	7,  // 29: toolsearch.v1.ToolSearchService.ListTools:input_type -> toolsearch.v1.ListToolsRequest
+	9,  // 30: toolsearch.v1.ToolSearchService.ListNamespaces:input_type -> toolsearch.v1.ListNamespacesRequest
+	12, // 31: toolsearch.v1.ToolSearchService.GetTools:input_type -> toolsearch.v1.GetToolsRequest
+	32, // 32: toolsearch.v1.ToolSearchService.PlanTools:input_type -> toolsearch.v1.PlanToolsRequest
+	16, // 33: toolsearch.v1.ToolSearchService.ReportUsage:input_type -> toolsearch.v1.ReportUsageRequest
+	18, // 34: toolsearch.v1.ToolSearchService.WatchCatalog:input_type -> toolsearch.v1.WatchCatalogRequest
+	24, // 35: toolsearch.v1.ToolSearchService.ReadResource:input_type -> toolsearch.v1.ReadResourceRequest
+	4,  // 36: toolsearch.v1.ToolSearchService.SearchTools:output_type -> toolsearch.v1.SearchToolsResponse
+	8,  // 37: toolsearch.v1.ToolSearchService.ListTools:output_type -> toolsearch.v1.ListToolsResponse
+	10, // 38: toolsearch.v1.ToolSearchService.ListNamespaces:output_type -> toolsearch.v1.ListNamespacesResponse
+	13, // 39: toolsearch.v1.ToolSearchService.GetTools:output_type -> toolsearch.v1.GetToolsResponse
+	33, // 40: toolsearch.v1.ToolSearchService.PlanTools:output_type -> toolsearch.v1.PlanToolsResponse
+	17, // 41: toolsearch.v1.ToolSearchService.ReportUsage:output_type -> toolsearch.v1.ReportUsageResponse
+	19, // 42: toolsearch.v1.ToolSearchService.WatchCatalog:output_type -> toolsearch.v1.WatchCatalogResponse
+	25, // 43: toolsearch.v1.ToolSearchService.ReadResource:output_type -> toolsearch.v1.ReadResourceResponse
+	36, // [36:44] is the sub-list for method output_type
+	28, // [28:36] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_toolsearch_v1_search_service_proto_init() }
@@ -1964,7 +2112,7 @@ func file_toolsearch_v1_search_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolsearch_v1_search_service_proto_rawDesc), len(file_toolsearch_v1_search_service_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   21,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

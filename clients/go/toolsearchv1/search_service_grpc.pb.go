@@ -28,6 +28,7 @@ const (
 	ToolSearchService_PlanTools_FullMethodName      = "/toolsearch.v1.ToolSearchService/PlanTools"
 	ToolSearchService_ReportUsage_FullMethodName    = "/toolsearch.v1.ToolSearchService/ReportUsage"
 	ToolSearchService_WatchCatalog_FullMethodName   = "/toolsearch.v1.ToolSearchService/WatchCatalog"
+	ToolSearchService_ReadResource_FullMethodName   = "/toolsearch.v1.ToolSearchService/ReadResource"
 )
 
 // ToolSearchServiceClient is the client API for ToolSearchService service.
@@ -53,6 +54,8 @@ type ToolSearchServiceClient interface {
 	ReportUsage(ctx context.Context, in *ReportUsageRequest, opts ...grpc.CallOption) (*ReportUsageResponse, error)
 	// Streams what changes in a catalog, from a revision on. The first message comes at once and says where the catalog is.
 	WatchCatalog(ctx context.Context, in *WatchCatalogRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchCatalogResponse], error)
+	// Streams the content of one file that comes with an entry. If the file is replaced meanwhile, the stream ends with UNAVAILABLE.
+	ReadResource(ctx context.Context, in *ReadResourceRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadResourceResponse], error)
 }
 
 type toolSearchServiceClient struct {
@@ -142,6 +145,25 @@ func (c *toolSearchServiceClient) WatchCatalog(ctx context.Context, in *WatchCat
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ToolSearchService_WatchCatalogClient = grpc.ServerStreamingClient[WatchCatalogResponse]
 
+func (c *toolSearchServiceClient) ReadResource(ctx context.Context, in *ReadResourceRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadResourceResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &ToolSearchService_ServiceDesc.Streams[1], ToolSearchService_ReadResource_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ReadResourceRequest, ReadResourceResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ToolSearchService_ReadResourceClient = grpc.ServerStreamingClient[ReadResourceResponse]
+
 // ToolSearchServiceServer is the server API for ToolSearchService service.
 // All implementations must embed UnimplementedToolSearchServiceServer
 // for forward compatibility.
@@ -165,6 +187,8 @@ type ToolSearchServiceServer interface {
 	ReportUsage(context.Context, *ReportUsageRequest) (*ReportUsageResponse, error)
 	// Streams what changes in a catalog, from a revision on. The first message comes at once and says where the catalog is.
 	WatchCatalog(*WatchCatalogRequest, grpc.ServerStreamingServer[WatchCatalogResponse]) error
+	// Streams the content of one file that comes with an entry. If the file is replaced meanwhile, the stream ends with UNAVAILABLE.
+	ReadResource(*ReadResourceRequest, grpc.ServerStreamingServer[ReadResourceResponse]) error
 	mustEmbedUnimplementedToolSearchServiceServer()
 }
 
@@ -195,6 +219,9 @@ func (UnimplementedToolSearchServiceServer) ReportUsage(context.Context, *Report
 }
 func (UnimplementedToolSearchServiceServer) WatchCatalog(*WatchCatalogRequest, grpc.ServerStreamingServer[WatchCatalogResponse]) error {
 	return status.Error(codes.Unimplemented, "method WatchCatalog not implemented")
+}
+func (UnimplementedToolSearchServiceServer) ReadResource(*ReadResourceRequest, grpc.ServerStreamingServer[ReadResourceResponse]) error {
+	return status.Error(codes.Unimplemented, "method ReadResource not implemented")
 }
 func (UnimplementedToolSearchServiceServer) mustEmbedUnimplementedToolSearchServiceServer() {}
 func (UnimplementedToolSearchServiceServer) testEmbeddedByValue()                           {}
@@ -336,6 +363,17 @@ func _ToolSearchService_WatchCatalog_Handler(srv interface{}, stream grpc.Server
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ToolSearchService_WatchCatalogServer = grpc.ServerStreamingServer[WatchCatalogResponse]
 
+func _ToolSearchService_ReadResource_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ReadResourceRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ToolSearchServiceServer).ReadResource(m, &grpc.GenericServerStream[ReadResourceRequest, ReadResourceResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ToolSearchService_ReadResourceServer = grpc.ServerStreamingServer[ReadResourceResponse]
+
 // ToolSearchService_ServiceDesc is the grpc.ServiceDesc for ToolSearchService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -372,6 +410,11 @@ var ToolSearchService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "WatchCatalog",
 			Handler:       _ToolSearchService_WatchCatalog_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "ReadResource",
+			Handler:       _ToolSearchService_ReadResource_Handler,
 			ServerStreams: true,
 		},
 	},

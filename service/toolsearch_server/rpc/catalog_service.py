@@ -49,20 +49,20 @@ class CatalogService:
 
     async def apply_changes(self, call: Call, request: catalog_pb.ApplyChangesRequest) -> catalog_pb.ApplyChangesResponse:
         requests.deletes(request.deletes, self._limits)
-        upserts = await self._checked(
+        upserts, contents = await self._checked(
             call, request.ByteSize(), lambda: requests.drafts(request.upserts, field="upserts", limits=self._limits)
         )
         version, outcome = await self._write(
             call,
             self._key(call, request.catalog),
-            lambda entries: plan_apply(entries, upserts, request.deletes, self._limits),
+            lambda entries: plan_apply(entries, upserts, request.deletes, self._limits, contents),
             requests.expected_revision(request),
         )
         return catalog_pb.ApplyChangesResponse(version=responses.version(version), summary=responses.change_summary(outcome))
 
     async def sync_server(self, call: Call, request: catalog_pb.SyncServerRequest) -> catalog_pb.SyncServerResponse:
         server = requests.server_name(request.server, self._limits)
-        offered = await self._checked(
+        offered, contents = await self._checked(
             call,
             request.ByteSize(),
             lambda: requests.drafts(request.entries, field="entries", limits=self._limits, server=server),
@@ -70,7 +70,7 @@ class CatalogService:
         version, outcome = await self._write(
             call,
             self._key(call, request.catalog),
-            lambda entries: plan_sync(entries, server, offered, self._limits),
+            lambda entries: plan_sync(entries, server, offered, self._limits, contents),
             requests.expected_revision(request),
         )
         return catalog_pb.SyncServerResponse(version=responses.version(version), summary=responses.change_summary(outcome))

@@ -9,7 +9,8 @@ from toolsearch.tool_search import ConfigError, ToolSearchConfig
 from toolsearch.v1 import catalog_service_pb2 as catalog_pb
 from toolsearch.v1 import entry_pb2, plan_pb2, search_service_pb2, settings_pb2
 from toolsearch_server import text
-from toolsearch_server.entry import Draft, Kind, check_name, make_draft
+from toolsearch_server.changes import Contents
+from toolsearch_server.entry import Draft, Kind, Resource, check_name, make_draft
 from toolsearch_server.errors import FieldInvalid, FieldRequired, LimitExceeded, shorten
 from toolsearch_server.limits import Limits
 from toolsearch_server.query import Query, SearchField, Strategy
@@ -187,20 +188,28 @@ def expected_revision(request: WriteRequest) -> int | None:
     return revision(request.expected_revision, field="expected_revision")
 
 
-def drafts(inputs: Sequence[entry_pb2.EntryInput], *, field: str, limits: Limits, server: str | None = None) -> list[Draft]:
-    """The entries of a write. `server`: the one that all of them must come from."""
+def drafts(
+    inputs: Sequence[entry_pb2.EntryInput], *, field: str, limits: Limits, server: str | None = None
+) -> tuple[list[Draft], Contents]:
+    """The entries of a write, and the contents of their resources. `server`: the one that all of them must come from."""
     if len(inputs) > limits.entries_per_catalog:
         raise LimitExceeded(
             field, given=len(inputs), allowed=limits.entries_per_catalog, limit="entries_per_catalog", unit="items"
         )
-    return [_draft(entry, field=f"{field}[{index}]", limits=limits, server=server) for index, entry in enumerate(inputs)]
+    contents: dict[str, bytes] = {}
+    checked = [
+        _draft(entry, contents, field=f"{field}[{index}]", limits=limits, server=server) for index, entry in enumerate(inputs)
+    ]
+    return checked, contents
 
 
-def _draft(entry: entry_pb2.EntryInput, *, field: str, limits: Limits, server: str | None) -> Draft:
+def _draft(entry: entry_pb2.EntryInput, contents: dict[str, bytes], *, field: str, limits: Limits, server: str | None) -> Draft:
     if server is not None and entry.server not in ("", server):
         raise FieldInvalid(
             f"{field}.server is not the server that is synced", field=f"{field}.server", given=entry.server, allowed=server
         )
+    resources = [Resource.of(each.path, each.media_type, each.content) for each in entry.resources]
+    contents.update(zip((each.digest for each in resources), (each.content for each in entry.resources), strict=True))
     return make_draft(
         server=entry.server if server is None else server,
         kind=_enum(Kind, entry.kind or Kind.TOOL, field=f"{field}.kind"),
@@ -211,7 +220,21 @@ def _draft(entry: entry_pb2.EntryInput, *, field: str, limits: Limits, server: s
         summary=entry.summary,
         limits=limits,
         field=field,
+        resources=resources,
     )
+
+
+def resource(request: search_service_pb2.ReadResourceRequest, limits: Limits) -> tuple[str, str]:
+    """The entry's name and the resource's path."""
+    for field, value, allowed, limit in (
+        ("name", request.name, limits.lookup_length, "lookup_length"),
+        ("path", request.path, limits.resource_path_length, "resource_path_length"),
+    ):
+        if not value:
+            raise FieldRequired(field)
+        if len(value) > allowed:
+            raise LimitExceeded(field, given=len(value), allowed=allowed, limit=limit, unit="characters")
+    return request.name, request.path
 
 
 def deletes(names: Sequence[str], limits: Limits) -> None:

@@ -10,7 +10,7 @@ from toolsearch.v1 import catalog_service_pb2 as catalog_pb
 from toolsearch.v1 import entry_pb2, plan_pb2, search_service_pb2
 from toolsearch_server import changes
 from toolsearch_server.catalog import View
-from toolsearch_server.entry import Entry
+from toolsearch_server.entry import Entry, Resource
 from toolsearch_server.plan import Plan
 from toolsearch_server.query import Query
 from toolsearch_server.ranking import Match, Ranking, message
@@ -38,6 +38,10 @@ def timestamp(value: datetime) -> Timestamp:
     return converted
 
 
+def resource(value: Resource) -> entry_pb2.Resource:
+    return entry_pb2.Resource(path=value.path, media_type=value.media_type, size=value.size, digest=value.digest)
+
+
 def entry(value: Entry, detail: Detail) -> entry_pb2.Entry:
     converted = entry_pb2.Entry(
         name=value.name,
@@ -61,6 +65,7 @@ def entry(value: Entry, detail: Detail) -> entry_pb2.Entry:
     if detail >= Detail.FULL:
         converted.description = value.description
         converted.definition = value.definition
+        converted.resources.extend(map(resource, value.resources))
     return converted
 
 

@@ -9,7 +9,8 @@ from toolsearch_server import plan, ranking, selection
 from toolsearch_server.auth import Role
 from toolsearch_server.catalog import Catalog, ChangedNames, View
 from toolsearch_server.catalogs import Catalogs, Current, Deleted, SnapshotNeeded, WatchEvent
-from toolsearch_server.entry import Entry
+from toolsearch_server.entry import Entry, Resource
+from toolsearch_server.errors import ResourceChanged, ResourceNotFound, shorten
 from toolsearch_server.limits import Limits
 from toolsearch_server.query import Query
 from toolsearch_server.rpc import requests, responses
@@ -17,7 +18,7 @@ from toolsearch_server.rpc.calls import Call, Method
 from toolsearch_server.rpc.pages import Pages
 from toolsearch_server.rpc.responses import Detail
 from toolsearch_server.selection import Filter
-from toolsearch_server.store import CatalogKey
+from toolsearch_server.store import RESOURCE_CHUNK_BYTES, CatalogKey
 from toolsearch_server.tracing import Tracer
 
 EXPLAINED_MISSES = 10
@@ -35,6 +36,7 @@ ReadRequest = (
     | search_service_pb2.ListNamespacesRequest
     | search_service_pb2.GetToolsRequest
     | plan_pb2.PlanToolsRequest
+    | search_service_pb2.ReadResourceRequest
 )
 
 
@@ -54,6 +56,7 @@ class ToolSearchService:
             "PlanTools": Method(self.plan_tools, Role.READER),
             "ReportUsage": Method(self.report_usage, Role.READER),
             "WatchCatalog": Method(self.watch_catalog, Role.READER),
+            "ReadResource": Method(self.read_resource, Role.READER),
         }
 
     async def search_tools(
@@ -191,6 +194,39 @@ class ToolSearchService:
         async for event in self._catalogs.watch(key, start, requests.epoch(request.epoch, self._limits)):
             yield _watch_response(event)
 
+    async def read_resource(
+        self, call: Call, request: search_service_pb2.ReadResourceRequest
+    ) -> AsyncIterator[search_service_pb2.ReadResourceResponse]:
+        key = self._key(call, request)
+        resource, data = await self._first_chunk(call, key, request)
+        yield search_service_pb2.ReadResourceResponse(resource=responses.resource(resource), data=data)
+        for number in range(1, -(-resource.size // RESOURCE_CHUNK_BYTES)):
+            chunk = await self._catalogs.resource_chunk(key, resource.digest, number)
+            if chunk is None:
+                raise ResourceChanged(resource.path)
+            yield search_service_pb2.ReadResourceResponse(data=chunk)
+
+    async def _first_chunk(
+        self, call: Call, key: CatalogKey, request: search_service_pb2.ReadResourceRequest
+    ) -> tuple[Resource, bytes]:
+        name, path = requests.resource(request, self._limits)
+        _, view = await self._view(call, request)
+        resource = _resource(view, name, path)
+        chunk = await self._chunk(key, resource)
+        if chunk is None:
+            # The store has forgotten it, so the entry has changed, and this replica has not heard of it yet.
+            record = await self._catalogs.record(key)
+            revision, epoch = record.version.revision, record.version.epoch
+            _, view = await self._catalogs.view(key, min_revision=revision, epoch=epoch, timeout=call.wait_seconds)
+            resource = _resource(view, name, path)
+            chunk = await self._chunk(key, resource)
+        if chunk is None:
+            raise ResourceChanged(path)
+        return resource, chunk
+
+    async def _chunk(self, key: CatalogKey, resource: Resource) -> bytes | None:
+        return await self._catalogs.resource_chunk(key, resource.digest, 0) if resource.size else b""
+
     async def _view(self, call: Call, request: ReadRequest) -> tuple[Catalog, View]:
         return await self._catalogs.view(
             self._key(call, request),
@@ -209,6 +245,17 @@ class ToolSearchService:
     def _page_size(self, value: int) -> int:
         limits = self._limits
         return requests.page_size(value, field="page_size", default=limits.page_size_default, most=limits.page_size)
+
+
+def _resource(view: View, name: str, path: str) -> Resource:
+    entry = view.entries.find(name)
+    if entry is None:
+        raise ResourceNotFound(f"there is no entry {shorten(name)!r}", field="name", given=name)
+    resource = next((resource for resource in entry.resources if resource.path == path), None)
+    if resource is None:
+        allowed = shorten(", ".join(each.path for each in entry.resources)) or "none: the entry has no resources"
+        raise ResourceNotFound(f"the entry has no resource {shorten(path)!r}", field="path", given=path, allowed=allowed)
+    return resource
 
 
 def _missing(view: View, names: Sequence[str]) -> list[search_service_pb2.MissingEntry]:

@@ -4,13 +4,21 @@ A commit is atomic: entries, revision and log change together or not at all. Eve
 tests/store run on each of them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from toolsearch_server.changes import Change, Entries, Size, Version
 from toolsearch_server.entry import EntryKey
+from toolsearch_server.limits import KIB
+
+RESOURCE_CHUNK_BYTES = 64 * KIB
+"""Resources are kept in pieces, so that nobody who reads slowly keeps a whole one in memory."""
+
+
+def chunks(content: bytes) -> Iterator[bytes]:
+    return (content[first : first + RESOURCE_CHUNK_BYTES] for first in range(0, len(content), RESOURCE_CHUNK_BYTES))
 
 
 class CatalogKey(NamedTuple):
@@ -88,6 +96,13 @@ class Store(Protocol):
 
     async def usage(self, key: CatalogKey) -> dict[EntryKey, float]:
         """What is counted of a catalog's entries."""
+        ...
+
+    async def resource_chunk(self, key: CatalogKey, digest: str, number: int) -> bytes | None:
+        """A piece of a resource that an entry of the catalog refers to: RESOURCE_CHUNK_BYTES of it, the last one fewer.
+
+        None: there is no such piece, or no entry refers to the resource any more.
+        """
         ...
 
     async def vectors(self, model: str, digests: Sequence[bytes]) -> list[bytes | None]:

@@ -2,9 +2,9 @@
 
 from datetime import UTC, datetime
 
-from toolsearch.v1 import change_pb2, settings_pb2
+from toolsearch.v1 import change_pb2, entry_pb2, settings_pb2
 from toolsearch_server.changes import Change, Version
-from toolsearch_server.entry import Draft, Entry, EntryKey, Kind, make_entry
+from toolsearch_server.entry import Draft, Entry, EntryKey, Kind, Resource, make_entry
 from toolsearch_server.settings import Settings
 from toolsearch_server.store import Announced, CatalogKey, Disturbed
 
@@ -135,6 +135,10 @@ def _stored(entry: Entry) -> change_pb2.StoredEntry:
         tags=draft.tags,
         capabilities=draft.capabilities,
         summary=draft.summary,
+        resources=[
+            entry_pb2.Resource(path=each.path, media_type=each.media_type, size=each.size, digest=each.digest)
+            for each in draft.resources
+        ],
     )
 
 
@@ -148,6 +152,7 @@ def _entry(stored: change_pb2.StoredEntry) -> Entry:
         tags=tuple(stored.tags),
         capabilities=tuple(stored.capabilities),
         summary=stored.summary,
+        resources=tuple(Resource(each.path, each.media_type, each.size, each.digest) for each in stored.resources),
     )
     return make_entry(draft, name=stored.name, alias=stored.alias)
 

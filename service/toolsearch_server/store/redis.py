@@ -1,8 +1,9 @@
 """The shared store: Redis, alone, behind Sentinel, or as a Cluster.
 
-Per catalog there are four keys in one slot: `meta` (epoch, revision, id of the latest change, time, settings), `entries` (a
-hash), `log` (a stream) and `usage` (a sorted set). One script writes the first three and announces the change. What each
-script promises is written on top of it."""
+Per catalog there are five keys in one slot: `meta` (epoch, revision, id of the latest change, time, settings), `entries` (a
+hash), `log` (a stream), `resources` (a hash of pieces) and `usage` (a sorted set). One script writes all but the last and
+announces the change. What each script promises is written on top of it.
+"""
 
 import asyncio
 import hashlib
@@ -28,7 +29,7 @@ from toolsearch_server.entry import EntryKey
 from toolsearch_server.errors import StoreUnavailable
 from toolsearch_server.limits import Limits
 from toolsearch_server.settings import Settings
-from toolsearch_server.store import CatalogKey, CatalogRecord, Conflict, Followed
+from toolsearch_server.store import CatalogKey, CatalogRecord, Conflict, Followed, chunks
 from toolsearch_server.store.location import Host, RedisLocation
 from toolsearch_server.store.records import (
     decode_change,
@@ -192,13 +193,18 @@ class RedisStore:
         arguments.append(b"" if change.settings is None else b"=" + encode_settings(change.settings))
         arguments += await asyncio.to_thread(_written, change)
         # Shielded: a caller that goes away must not leave the outcome of a begun write unknown to the catalog.
-        answer = await asyncio.shield(
-            asyncio.create_task(
-                self._run("commit", [self._keys.meta(key), self._keys.entries(key), self._keys.log(key)], arguments, "write")
-            )
-        )
+        answer = await asyncio.shield(asyncio.create_task(self._run("commit", self._catalog_keys(key), arguments, "write")))
         _refuse_conflict(answer)
         return version
+
+    def _catalog_keys(self, key: CatalogKey) -> list[str]:
+        keys = self._keys
+        return [keys.meta(key), keys.entries(key), keys.log(key), keys.resources(key)]
+
+    async def resource_chunk(self, key: CatalogKey, digest: str, number: int) -> bytes | None:
+        async with self._failures("read"):
+            found: Any = await self._client.execute_command("HGET", self._keys.resources(key), _piece(digest, number))
+        return None if found is None else bytes(found)
 
     async def _announcing(self, key: CatalogKey, announcement: bytes) -> tuple[str, str, bytes]:
         """The command that a script is to announce with."""
@@ -209,7 +215,7 @@ class RedisStore:
     async def delete(self, key: CatalogKey, expected: Version) -> None:
         answer = await self._run(
             "delete",
-            [self._keys.meta(key), self._keys.entries(key), self._keys.log(key), self._keys.usage(key)],
+            [*self._catalog_keys(key), self._keys.usage(key)],
             [*_spelled(expected), expected.id, DELETION_SECONDS, *await self._announcing(key, encode_deletion(expected))],
             "write",
         )
@@ -394,13 +400,26 @@ def _explanation(error: BaseException, purpose: str) -> str:
     return f"the store does not answer: {error}"
 
 
+def _piece(digest: str, number: int) -> str:
+    return f"{digest}:{number}"
+
+
 def _member(server: Followed) -> str:
     return json.dumps([*server.key, server.server])
 
 
 def _written(change: Change) -> list[Any]:
-    """What a change does to the hash of entries."""
-    arguments: list[Any] = [len(change.deletes), *map(encode_key, change.deletes)]
+    """What a change does to the hashes of entries and resources."""
+    pieces = [
+        (_piece(digest, number), chunk)
+        for digest, content in change.contents.items()
+        for number, chunk in enumerate(chunks(content))
+    ]
+    arguments: list[Any] = [len(change.deletes), len(change.gone_resources), len(pieces)]
+    arguments += map(encode_key, change.deletes)
+    arguments += change.gone_resources
+    for piece in pieces:
+        arguments += piece
     for entry in change.upserts:
         arguments += (encode_key(entry.key), encode_entry(entry))
     return arguments

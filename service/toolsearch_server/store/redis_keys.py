@@ -25,6 +25,10 @@ class Keys:
     def usage(self, key: CatalogKey) -> str:
         return f"{self._catalog(key)}:usage"
 
+    def resources(self, key: CatalogKey) -> str:
+        """Pieces of resources by digest and number."""
+        return f"{self._catalog(key)}:resources"
+
     def channel(self, key: CatalogKey) -> str:
         return f"{self._catalog(key)}:changes"
 

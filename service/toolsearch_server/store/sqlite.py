@@ -16,7 +16,7 @@ from toolsearch_server.changes import NO_VERSION, Change, Entries, Size, Version
 from toolsearch_server.entry import EntryKey
 from toolsearch_server.errors import StoreUnavailable
 from toolsearch_server.limits import Limits
-from toolsearch_server.store import CatalogKey, CatalogRecord, Conflict, Followed, StoreOpenError
+from toolsearch_server.store import CatalogKey, CatalogRecord, Conflict, Followed, StoreOpenError, chunks
 from toolsearch_server.store.records import (
     decode_change,
     decode_entry,
@@ -47,6 +47,15 @@ CREATE TABLE usage (
     PRIMARY KEY (catalog, key)
 ) WITHOUT ROWID;
 """
+RESOURCES_SCHEMA = """
+CREATE TABLE resources (
+    catalog INTEGER NOT NULL REFERENCES catalogs ON DELETE CASCADE,
+    digest TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    chunk BLOB NOT NULL,
+    UNIQUE (catalog, digest, number)
+);
+"""
 SCHEMA = f"""
 CREATE TABLE catalogs (
     id INTEGER PRIMARY KEY,
@@ -74,6 +83,7 @@ CREATE TABLE log (
 ) WITHOUT ROWID;
 {FOLLOWED_SCHEMA}
 {USAGE_SCHEMA}
+{RESOURCES_SCHEMA}
 """
 FROM_1 = f"""
 {FOLLOWED_SCHEMA}
@@ -86,6 +96,7 @@ UPDATE catalogs SET
 """Sizes are about right until the next write."""
 FROM_2 = f"""
 {USAGE_SCHEMA}
+{RESOURCES_SCHEMA}
 ALTER TABLE catalogs ADD COLUMN settings BLOB NOT NULL DEFAULT x'';
 """
 UPGRADES = {1: FROM_1, 2: FROM_2}
@@ -166,6 +177,14 @@ class SqliteStore:
 
     async def delete(self, key: CatalogKey, expected: Version) -> None:
         await self._run(lambda: self._delete(key, expected))
+
+    async def resource_chunk(self, key: CatalogKey, digest: str, number: int) -> bytes | None:
+        query = (
+            "SELECT chunk FROM resources JOIN catalogs ON catalogs.id = catalog "
+            "WHERE tenant = ? AND name = ? AND digest = ? AND number = ?"
+        )
+        row = await self._run(lambda: self._connection.execute(query, (*key, digest, number)).fetchone())
+        return None if row is None else bytes(row[0])
 
     async def followed(self) -> set[Followed]:
         query = "SELECT tenant, catalog, server FROM followed"
@@ -248,10 +267,24 @@ class SqliteStore:
             if change.settings is not None:
                 settings = encode_settings(change.settings)
                 self._connection.execute("UPDATE catalogs SET settings = ? WHERE id = ?", (settings, catalog))
+            self._keep_resources(catalog, change)
             record = encode_change(version, now, change)
             self._connection.execute("INSERT INTO log VALUES (?, ?, ?)", (catalog, version.revision, record))
             self._trim_log(catalog, version.revision)
         return version
+
+    def _keep_resources(self, catalog: int, change: Change) -> None:
+        self._connection.executemany(
+            "DELETE FROM resources WHERE catalog = ? AND digest = ?", ((catalog, digest) for digest in change.gone_resources)
+        )
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO resources VALUES (?, ?, ?, ?)",
+            (
+                (catalog, digest, number, chunk)
+                for digest, content in change.contents.items()
+                for number, chunk in enumerate(chunks(content))
+            ),
+        )
 
     def _advance(self, key: CatalogKey, row: tuple[int, Version] | None, now: datetime, size: Size) -> tuple[int, Version]:
         described = (now.timestamp(), size.entries, size.bytes)

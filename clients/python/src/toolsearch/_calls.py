@@ -203,6 +203,12 @@ def watch(catalog: str, start: t.Version | None) -> Call[t.WatchEvent]:
     return Call(SEARCH, "WatchCatalog", request, _watch_event)
 
 
+def read_resource(reading: Reading, name: str, path: str) -> Call[bytes]:
+    """Answered by a stream of pieces."""
+    request = search_service_pb2.ReadResourceRequest(name=name, path=path, **reading.fields)
+    return Call(SEARCH, "ReadResource", request, lambda piece: bytes(piece.data))
+
+
 def apply_changes(
     catalog: str, upserts: Iterable[t.EntryInput | Definition], deletes: Iterable[str], expected_revision: int | None
 ) -> Call[t.WriteResult]:
@@ -309,6 +315,10 @@ def _entry_input(value: t.EntryInput | Definition) -> entry_pb2.EntryInput:
         tags=value.tags,
         capabilities=value.capabilities,
         summary=value.summary,
+        resources=[
+            entry_pb2.ResourceInput(path=each.path, media_type=each.media_type, content=each.content)
+            for each in value.resources
+        ],
     )
 
 
@@ -346,6 +356,7 @@ def _entry_fields(message: entry_pb2.Entry) -> dict[str, Any]:
         "digest": message.digest,
         "tokens": message.tokens,
         "definition": json.loads(message.definition) if message.definition else None,
+        "resources": tuple(t.Resource(each.path, each.media_type, each.size, each.digest) for each in message.resources),
     }
 
 

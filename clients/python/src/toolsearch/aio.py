@@ -190,6 +190,20 @@ class AsyncClient:
                     raise failure from None
             await asyncio.sleep(next(delays))
 
+    async def read_resource(
+        self, name: str, path: str, *, min_revision: int | None = None, timeout: float | None = None
+    ) -> bytes:
+        """The content of a file that comes with an entry, which is given by canonical name or alias."""
+        call = _calls.read_resource(self._session.reading(min_revision), name, path)
+        method = self._stubs[call.service].ReadResource
+        try:
+            pieces = method(
+                call.request, timeout=self._timeout if timeout is None else timeout, metadata=traced(self._metadata)
+            )
+            return b"".join([call.result(piece) async for piece in pieces])
+        except grpc.RpcError as error:
+            raise from_rpc_error(error, self.target) from None
+
     # Writing
 
     async def apply_changes(

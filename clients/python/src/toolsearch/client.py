@@ -187,6 +187,18 @@ class Client:
                     raise failure from None
             time.sleep(next(delays))
 
+    def read_resource(self, name: str, path: str, *, min_revision: int | None = None, timeout: float | None = None) -> bytes:
+        """The content of a file that comes with an entry, which is given by canonical name or alias."""
+        call = _calls.read_resource(self._session.reading(min_revision), name, path)
+        method = self._stubs[call.service].ReadResource
+        try:
+            pieces = method(
+                call.request, timeout=self._timeout if timeout is None else timeout, metadata=traced(self._metadata)
+            )
+            return b"".join(map(call.result, pieces))
+        except grpc.RpcError as error:
+            raise from_rpc_error(error, self.target) from None
+
     # Writing
 
     def apply_changes(

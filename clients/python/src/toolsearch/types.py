@@ -108,6 +108,16 @@ class Filter:
     excluded_names: Sequence[str] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class ResourceInput:
+    """A file that comes with an entry: read on demand, not searched."""
+
+    path: str
+    """Relative, with `/`: `scripts/check.py`."""
+    content: bytes = field(repr=False)
+    media_type: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryInput:
     """An entry to write, where its definition alone does not say everything."""
@@ -119,6 +129,18 @@ class EntryInput:
     tags: Sequence[str] = ()
     capabilities: Sequence[str] = ()
     summary: str = ""
+    resources: Sequence[ResourceInput] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A file that comes with an entry; `read_resource` reads it."""
+
+    path: str
+    media_type: str
+    size: int
+    digest: str
+    """SHA-256 of the content, in hexadecimal digits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +167,8 @@ class Entry:
     tokens: int
     definition: dict[str, Any] | None
     """With detail "full": the JSON that was given, e.g. an MCP tool."""
+    resources: tuple[Resource, ...] = ()
+    """With detail "full": what `read_resource` can read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 -- Deletes a catalog. A mark stays behind for a while, so that replicas which hold the catalog can tell a deletion from a loss.
 --
--- KEYS meta, entries, log, usage (one slot)
+-- KEYS meta, entries, log, resources, usage (one slot)
 -- ARGV expected epoch, revision and id, seconds to keep the mark, publishing command, channel, announcement
 -- Answers {1} or, if the catalog is elsewhere, {0, epoch, revision}.
 local meta, entries, log = KEYS[1], KEYS[2], KEYS[3]
@@ -20,7 +20,8 @@ end
 if not known[1] then -- Redis has lost it: the mark says that it is not to come back
   redis.call('HSET', meta, 'epoch', ARGV[1], 'revision', ARGV[2], 'id', ARGV[3])
 end
-redis.call('DEL', entries, log, KEYS[4])
+redis.call('DEL', entries, log)
+redis.call('UNLINK', KEYS[4], KEYS[5])
 redis.call('HSET', meta, 'deleted', '1')
 redis.call('EXPIRE', meta, ARGV[4])
 redis.call(ARGV[5], ARGV[6], ARGV[7])

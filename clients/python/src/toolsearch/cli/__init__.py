@@ -24,6 +24,7 @@ examples:
   toolsearch describe github.open_issue
   toolsearch load tools.jsonl --server github
   toolsearch plan --provider anthropic --model claude-sonnet-5 --config card.yaml
+  toolsearch load ~/.claude/skills
   toolsearch --json catalog
 
 environment: TOOLSEARCH_TARGET, TOOLSEARCH_TENANT, TOOLSEARCH_CATALOG give the defaults; TOOLSEARCH_API_KEY says who calls, and
@@ -35,6 +36,14 @@ FILES_HELP = """\
 A FILE is an MCP tools/list result, a JSON array of tools, or JSON lines, one tool a line; each tool may say its "server".
 "-" is standard input.
 """
+
+LOAD_HELP = (
+    FILES_HELP
+    + """
+A folder is read for skills (a folder with SKILL.md in it, and all files below) and agents (markdown files below a folder named
+agents). What is wrong with one is told by file and line; the others are loaded.
+"""
+)
 
 
 PLAN_HELP = """\
@@ -166,9 +175,15 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     report.add_argument("--outcome", choices=list(t.UsageOutcome), default="succeeded")
     report.add_argument("--search-id", default="", metavar="ID", help="of the search that found them")
 
-    load = command("load", commands.load, "add or replace the tools in files; nothing is deleted", FILES_HELP)
-    load.add_argument("files", nargs="+", metavar="FILE")
-    load.add_argument("--server", help="the server of all tools in the files, whatever they say")
+    load = command("load", commands.load, "add or replace the tools in files, or the skills in folders", LOAD_HELP)
+    load.add_argument("files", nargs="+", metavar="PATH", help="a file or a folder")
+    load.add_argument("--server", help="the server of all tools in the files, whatever they say; of a folder (its name)")
+    load.add_argument("--prune", action="store_true", help="of a folder: delete what its server has and the folder has not")
+
+    resource = command("resource", commands.resource, "read a file that comes with an entry")
+    resource.add_argument("name", metavar="NAME", help="canonical name or alias of the entry")
+    resource.add_argument("path", metavar="PATH", help="of the file, as describe shows it")
+    resource.add_argument("--output", "-o", metavar="FILE", help="write it to a file")
 
     sync = command("sync", commands.sync, "make a file all that one server offers; what is not in it is deleted", FILES_HELP)
     sync.add_argument("--server", required=True)

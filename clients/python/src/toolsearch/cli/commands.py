@@ -1,20 +1,22 @@
 """The commands: each one call, or a few, and what to show of the answer."""
 
 import argparse
+import base64
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from toolsearch import types as t
 from toolsearch._calls import to_json
+from toolsearch.cli import folders
+from toolsearch.cli.batches import batches
 from toolsearch.cli.files import FileError, LocatedTool, read_tools
 from toolsearch.cli.output import Output, Progress, clean
 from toolsearch.client import Client
 from toolsearch.errors import InvalidRequest
 
-BATCH_ENTRIES = 500
-BATCH_BYTES = 4 * 1024 * 1024
 SHOWN_NOTICES = 3
 
 Command = Callable[[Client, argparse.Namespace, Output], int]
@@ -112,6 +114,8 @@ def _describe(entry: t.Entry, out: Output) -> None:
     out.line()
     if entry.definition is not None:
         out.line(_indented_json(entry.definition))
+    for resource in entry.resources:
+        out.line(f"  {clean(resource.path)}  {resource.size} bytes, {clean(resource.media_type)}")
     out.line()
 
 
@@ -122,13 +126,20 @@ def _indented_json(definition: object) -> str:
 
 
 def load(client: Client, arguments: argparse.Namespace, out: Output) -> int:
+    folders_given = [Path(path).is_dir() for path in arguments.files]
+    if all(folders_given):
+        return folders.load(client, arguments, out)
+    if any(folders_given):
+        raise FileError("load takes files of tools or folders of skills, not both at once")
+    if arguments.prune:
+        raise FileError("--prune is for folders; the command sync does that for a file")
     tools = [tool for path in arguments.files for tool in read_tools(path, arguments.server)]
     progress = Progress(len(tools), "loading")
     added = updated = unchanged = done = 0
     notices: list[t.NameNotice] = []
     version = None
     try:
-        for batch in _batches(tools):
+        for batch in batches(tools, lambda tool: len(to_json(tool.entry.definition))):
             with _located(batch):
                 result = client.apply_changes([tool.entry for tool in batch], timeout=arguments.timeout or 60.0)
             added, updated, unchanged = (
@@ -148,6 +159,17 @@ def load(client: Client, arguments: argparse.Namespace, out: Output) -> int:
     _show_notices(notices, out)
     revision = f", revision {version.revision}" if version else ""
     out.line(f"{len(tools)} tools read: {added} added, {updated} updated, {unchanged} unchanged{revision}")
+    return 0
+
+
+def resource(client: Client, arguments: argparse.Namespace, out: Output) -> int:
+    content = client.read_resource(arguments.name, arguments.path)
+    if arguments.output is not None:
+        Path(arguments.output).write_bytes(content)
+    elif arguments.json:
+        out.json({"name": arguments.name, "path": arguments.path, "content_base64": base64.b64encode(content).decode()})
+    else:
+        sys.stdout.buffer.write(content)
     return 0
 
 
@@ -255,20 +277,6 @@ def entry_filter(arguments: argparse.Namespace) -> t.Filter:
         destructive=arguments.destructive,
         excluded_names=arguments.exclude,
     )
-
-
-def _batches(tools: Sequence[LocatedTool]) -> Iterator[list[LocatedTool]]:
-    batch: list[LocatedTool] = []
-    size = 0
-    for tool in tools:
-        cost = len(to_json(tool.entry.definition))
-        if batch and (len(batch) == BATCH_ENTRIES or size + cost > BATCH_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(tool)
-        size += cost
-    if batch:
-        yield batch
 
 
 class _located:  # noqa: N801 used like a function

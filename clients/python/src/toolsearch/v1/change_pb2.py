@@ -27,7 +27,7 @@ from toolsearch.v1 import entry_pb2 as toolsearch_dot_v1_dot_entry__pb2
 from toolsearch.v1 import settings_pb2 as toolsearch_dot_v1_dot_settings__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1atoolsearch/v1/change.proto\x12\rtoolsearch.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19toolsearch/v1/entry.proto\x1a\x1ctoolsearch/v1/settings.proto\"\xd2\x01\n\x0bStoredEntry\x12\x0e\n\x06server\x18\x01 \x01(\t\x12&\n\x04kind\x18\x02 \x01(\x0e\x32\x18.toolsearch.v1.EntryKind\x12\x12\n\nlocal_name\x18\x03 \x01(\t\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\r\n\x05\x61lias\x18\x05 \x01(\t\x12\x11\n\tnamespace\x18\x06 \x01(\t\x12\x12\n\ndefinition\x18\x07 \x01(\t\x12\x0c\n\x04tags\x18\x08 \x03(\t\x12\x14\n\x0c\x63\x61pabilities\x18\t \x03(\t\x12\x0f\n\x07summary\x18\n \x01(\t\"V\n\x08\x45ntryKey\x12\x0e\n\x06server\x18\x01 \x01(\t\x12&\n\x04kind\x18\x02 \x01(\x0e\x32\x18.toolsearch.v1.EntryKind\x12\x12\n\nlocal_name\x18\x03 \x01(\t\"\xa7\x02\n\x06\x43hange\x12\r\n\x05\x65poch\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x03\x12(\n\x04time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x07upserts\x18\x04 \x03(\x0b\x32\x1a.toolsearch.v1.StoredEntry\x12(\n\x07\x64\x65letes\x18\x05 \x03(\x0b\x32\x17.toolsearch.v1.EntryKey\x12\x12\n\ngone_names\x18\x06 \x03(\t\x12\n\n\x02id\x18\x07 \x01(\t\x12\x14\n\x0ctrace_parent\x18\x08 \x01(\t\x12\x13\n\x0bprevious_id\x18\t \x01(\t\x12\x30\n\x08settings\x18\n \x01(\x0b\x32\x1e.toolsearch.v1.CatalogSettings\"s\n\x0c\x41nnouncement\x12\r\n\x05\x65poch\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x03\x12%\n\x06\x63hange\x18\x03 \x01(\x0b\x32\x15.toolsearch.v1.Change\x12\x0f\n\x07\x64\x65leted\x18\x04 \x01(\x08\x12\n\n\x02id\x18\x05 \x01(\tBGZEgithub.com/toolsearch/toolsearch/clients/go/toolsearchv1;toolsearchv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1atoolsearch/v1/change.proto\x12\rtoolsearch.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19toolsearch/v1/entry.proto\x1a\x1ctoolsearch/v1/settings.proto\"\xfe\x01\n\x0bStoredEntry\x12\x0e\n\x06server\x18\x01 \x01(\t\x12&\n\x04kind\x18\x02 \x01(\x0e\x32\x18.toolsearch.v1.EntryKind\x12\x12\n\nlocal_name\x18\x03 \x01(\t\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\r\n\x05\x61lias\x18\x05 \x01(\t\x12\x11\n\tnamespace\x18\x06 \x01(\t\x12\x12\n\ndefinition\x18\x07 \x01(\t\x12\x0c\n\x04tags\x18\x08 \x03(\t\x12\x14\n\x0c\x63\x61pabilities\x18\t \x03(\t\x12\x0f\n\x07summary\x18\n \x01(\t\x12*\n\tresources\x18\x0b \x03(\x0b\x32\x17.toolsearch.v1.Resource\"V\n\x08\x45ntryKey\x12\x0e\n\x06server\x18\x01 \x01(\t\x12&\n\x04kind\x18\x02 \x01(\x0e\x32\x18.toolsearch.v1.EntryKind\x12\x12\n\nlocal_name\x18\x03 \x01(\t\"\xa7\x02\n\x06\x43hange\x12\r\n\x05\x65poch\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x03\x12(\n\x04time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x07upserts\x18\x04 \x03(\x0b\x32\x1a.toolsearch.v1.StoredEntry\x12(\n\x07\x64\x65letes\x18\x05 \x03(\x0b\x32\x17.toolsearch.v1.EntryKey\x12\x12\n\ngone_names\x18\x06 \x03(\t\x12\n\n\x02id\x18\x07 \x01(\t\x12\x14\n\x0ctrace_parent\x18\x08 \x01(\t\x12\x13\n\x0bprevious_id\x18\t \x01(\t\x12\x30\n\x08settings\x18\n \x01(\x0b\x32\x1e.toolsearch.v1.CatalogSettings\"s\n\x0c\x41nnouncement\x12\r\n\x05\x65poch\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x03\x12%\n\x06\x63hange\x18\x03 \x01(\x0b\x32\x15.toolsearch.v1.Change\x12\x0f\n\x07\x64\x65leted\x18\x04 \x01(\x08\x12\n\n\x02id\x18\x05 \x01(\tBGZEgithub.com/toolsearch/toolsearch/clients/go/toolsearchv1;toolsearchv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,11 +36,11 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'ZEgithub.com/toolsearch/toolsearch/clients/go/toolsearchv1;toolsearchv1'
   _globals['_STOREDENTRY']._serialized_start=136
-  _globals['_STOREDENTRY']._serialized_end=346
-  _globals['_ENTRYKEY']._serialized_start=348
-  _globals['_ENTRYKEY']._serialized_end=434
-  _globals['_CHANGE']._serialized_start=437
-  _globals['_CHANGE']._serialized_end=732
-  _globals['_ANNOUNCEMENT']._serialized_start=734
-  _globals['_ANNOUNCEMENT']._serialized_end=849
+  _globals['_STOREDENTRY']._serialized_end=390
+  _globals['_ENTRYKEY']._serialized_start=392
+  _globals['_ENTRYKEY']._serialized_end=478
+  _globals['_CHANGE']._serialized_start=481
+  _globals['_CHANGE']._serialized_end=776
+  _globals['_ANNOUNCEMENT']._serialized_start=778
+  _globals['_ANNOUNCEMENT']._serialized_end=893
 # @@protoc_insertion_point(module_scope)

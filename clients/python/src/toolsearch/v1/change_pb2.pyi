@@ -12,7 +12,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class StoredEntry(_message.Message):
-    __slots__ = ("server", "kind", "local_name", "name", "alias", "namespace", "definition", "tags", "capabilities", "summary")
+    __slots__ = ("server", "kind", "local_name", "name", "alias", "namespace", "definition", "tags", "capabilities", "summary", "resources")
     SERVER_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     LOCAL_NAME_FIELD_NUMBER: _ClassVar[int]
@@ -23,6 +23,7 @@ class StoredEntry(_message.Message):
     TAGS_FIELD_NUMBER: _ClassVar[int]
     CAPABILITIES_FIELD_NUMBER: _ClassVar[int]
     SUMMARY_FIELD_NUMBER: _ClassVar[int]
+    RESOURCES_FIELD_NUMBER: _ClassVar[int]
     server: str
     kind: _entry_pb2.EntryKind
     local_name: str
@@ -33,7 +34,8 @@ class StoredEntry(_message.Message):
     tags: _containers.RepeatedScalarFieldContainer[str]
     capabilities: _containers.RepeatedScalarFieldContainer[str]
     summary: str
-    def __init__(self, server: _Optional[str] = ..., kind: _Optional[_Union[_entry_pb2.EntryKind, str]] = ..., local_name: _Optional[str] = ..., name: _Optional[str] = ..., alias: _Optional[str] = ..., namespace: _Optional[str] = ..., definition: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., capabilities: _Optional[_Iterable[str]] = ..., summary: _Optional[str] = ...) -> None: ...
+    resources: _containers.RepeatedCompositeFieldContainer[_entry_pb2.Resource]
+    def __init__(self, server: _Optional[str] = ..., kind: _Optional[_Union[_entry_pb2.EntryKind, str]] = ..., local_name: _Optional[str] = ..., name: _Optional[str] = ..., alias: _Optional[str] = ..., namespace: _Optional[str] = ..., definition: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., capabilities: _Optional[_Iterable[str]] = ..., summary: _Optional[str] = ..., resources: _Optional[_Iterable[_Union[_entry_pb2.Resource, _Mapping]]] = ...) -> None: ...
 
 class EntryKey(_message.Message):
     __slots__ = ("server", "kind", "local_name")

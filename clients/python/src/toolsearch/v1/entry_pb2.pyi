@@ -49,7 +49,7 @@ class Annotations(_message.Message):
     def __init__(self, read_only: bool = ..., destructive: bool = ..., idempotent: bool = ..., open_world: bool = ...) -> None: ...
 
 class Entry(_message.Message):
-    __slots__ = ("name", "alias", "server", "local_name", "kind", "title", "summary", "tags", "capabilities", "annotations", "digest", "tokens", "description", "definition")
+    __slots__ = ("name", "alias", "server", "local_name", "kind", "title", "summary", "tags", "capabilities", "annotations", "digest", "tokens", "description", "definition", "resources")
     NAME_FIELD_NUMBER: _ClassVar[int]
     ALIAS_FIELD_NUMBER: _ClassVar[int]
     SERVER_FIELD_NUMBER: _ClassVar[int]
@@ -64,6 +64,7 @@ class Entry(_message.Message):
     TOKENS_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     DEFINITION_FIELD_NUMBER: _ClassVar[int]
+    RESOURCES_FIELD_NUMBER: _ClassVar[int]
     name: str
     alias: str
     server: str
@@ -78,10 +79,33 @@ class Entry(_message.Message):
     tokens: int
     description: str
     definition: str
-    def __init__(self, name: _Optional[str] = ..., alias: _Optional[str] = ..., server: _Optional[str] = ..., local_name: _Optional[str] = ..., kind: _Optional[_Union[EntryKind, str]] = ..., title: _Optional[str] = ..., summary: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., capabilities: _Optional[_Iterable[str]] = ..., annotations: _Optional[_Union[Annotations, _Mapping]] = ..., digest: _Optional[str] = ..., tokens: _Optional[int] = ..., description: _Optional[str] = ..., definition: _Optional[str] = ...) -> None: ...
+    resources: _containers.RepeatedCompositeFieldContainer[Resource]
+    def __init__(self, name: _Optional[str] = ..., alias: _Optional[str] = ..., server: _Optional[str] = ..., local_name: _Optional[str] = ..., kind: _Optional[_Union[EntryKind, str]] = ..., title: _Optional[str] = ..., summary: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., capabilities: _Optional[_Iterable[str]] = ..., annotations: _Optional[_Union[Annotations, _Mapping]] = ..., digest: _Optional[str] = ..., tokens: _Optional[int] = ..., description: _Optional[str] = ..., definition: _Optional[str] = ..., resources: _Optional[_Iterable[_Union[Resource, _Mapping]]] = ...) -> None: ...
+
+class Resource(_message.Message):
+    __slots__ = ("path", "media_type", "size", "digest")
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    MEDIA_TYPE_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    path: str
+    media_type: str
+    size: int
+    digest: str
+    def __init__(self, path: _Optional[str] = ..., media_type: _Optional[str] = ..., size: _Optional[int] = ..., digest: _Optional[str] = ...) -> None: ...
+
+class ResourceInput(_message.Message):
+    __slots__ = ("path", "media_type", "content")
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    MEDIA_TYPE_FIELD_NUMBER: _ClassVar[int]
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
+    path: str
+    media_type: str
+    content: bytes
+    def __init__(self, path: _Optional[str] = ..., media_type: _Optional[str] = ..., content: _Optional[bytes] = ...) -> None: ...
 
 class EntryInput(_message.Message):
-    __slots__ = ("server", "kind", "definition", "namespace", "tags", "capabilities", "summary")
+    __slots__ = ("server", "kind", "definition", "namespace", "tags", "capabilities", "summary", "resources")
     SERVER_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     DEFINITION_FIELD_NUMBER: _ClassVar[int]
@@ -89,6 +113,7 @@ class EntryInput(_message.Message):
     TAGS_FIELD_NUMBER: _ClassVar[int]
     CAPABILITIES_FIELD_NUMBER: _ClassVar[int]
     SUMMARY_FIELD_NUMBER: _ClassVar[int]
+    RESOURCES_FIELD_NUMBER: _ClassVar[int]
     server: str
     kind: EntryKind
     definition: str
@@ -96,7 +121,8 @@ class EntryInput(_message.Message):
     tags: _containers.RepeatedScalarFieldContainer[str]
     capabilities: _containers.RepeatedScalarFieldContainer[str]
     summary: str
-    def __init__(self, server: _Optional[str] = ..., kind: _Optional[_Union[EntryKind, str]] = ..., definition: _Optional[str] = ..., namespace: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., capabilities: _Optional[_Iterable[str]] = ..., summary: _Optional[str] = ...) -> None: ...
+    resources: _containers.RepeatedCompositeFieldContainer[ResourceInput]
+    def __init__(self, server: _Optional[str] = ..., kind: _Optional[_Union[EntryKind, str]] = ..., definition: _Optional[str] = ..., namespace: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., capabilities: _Optional[_Iterable[str]] = ..., summary: _Optional[str] = ..., resources: _Optional[_Iterable[_Union[ResourceInput, _Mapping]]] = ...) -> None: ...
 
 class Filter(_message.Message):
     __slots__ = ("servers", "namespaces", "tags", "kinds", "capabilities", "read_only", "destructive", "idempotent", "open_world", "excluded_names")

@@ -292,3 +292,25 @@ class SnapshotNeeded(_message.Message):
 class CatalogDeleted(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
+
+class ReadResourceRequest(_message.Message):
+    __slots__ = ("catalog", "name", "path", "min_revision", "epoch")
+    CATALOG_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    MIN_REVISION_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    catalog: str
+    name: str
+    path: str
+    min_revision: int
+    epoch: str
+    def __init__(self, catalog: _Optional[str] = ..., name: _Optional[str] = ..., path: _Optional[str] = ..., min_revision: _Optional[int] = ..., epoch: _Optional[str] = ...) -> None: ...
+
+class ReadResourceResponse(_message.Message):
+    __slots__ = ("resource", "data")
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    resource: _entry_pb2.Resource
+    data: bytes
+    def __init__(self, resource: _Optional[_Union[_entry_pb2.Resource, _Mapping]] = ..., data: _Optional[bytes] = ...) -> None: ...

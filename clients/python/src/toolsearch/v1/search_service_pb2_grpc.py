@@ -74,6 +74,11 @@ class ToolSearchServiceStub(object):
                 request_serializer=toolsearch_dot_v1_dot_search__service__pb2.WatchCatalogRequest.SerializeToString,
                 response_deserializer=toolsearch_dot_v1_dot_search__service__pb2.WatchCatalogResponse.FromString,
                 _registered_method=True)
+        self.ReadResource = channel.unary_stream(
+                '/toolsearch.v1.ToolSearchService/ReadResource',
+                request_serializer=toolsearch_dot_v1_dot_search__service__pb2.ReadResourceRequest.SerializeToString,
+                response_deserializer=toolsearch_dot_v1_dot_search__service__pb2.ReadResourceResponse.FromString,
+                _registered_method=True)
 
 
 class ToolSearchServiceServicer(object):
@@ -132,6 +137,13 @@ class ToolSearchServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ReadResource(self, request, context):
+        """Streams the content of one file that comes with an entry. If the file is replaced meanwhile, the stream ends with UNAVAILABLE.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ToolSearchServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -169,6 +181,11 @@ def add_ToolSearchServiceServicer_to_server(servicer, server):
                     servicer.WatchCatalog,
                     request_deserializer=toolsearch_dot_v1_dot_search__service__pb2.WatchCatalogRequest.FromString,
                     response_serializer=toolsearch_dot_v1_dot_search__service__pb2.WatchCatalogResponse.SerializeToString,
+            ),
+            'ReadResource': grpc.unary_stream_rpc_method_handler(
+                    servicer.ReadResource,
+                    request_deserializer=toolsearch_dot_v1_dot_search__service__pb2.ReadResourceRequest.FromString,
+                    response_serializer=toolsearch_dot_v1_dot_search__service__pb2.ReadResourceResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -364,6 +381,33 @@ class ToolSearchService(object):
             '/toolsearch.v1.ToolSearchService/WatchCatalog',
             toolsearch_dot_v1_dot_search__service__pb2.WatchCatalogRequest.SerializeToString,
             toolsearch_dot_v1_dot_search__service__pb2.WatchCatalogResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReadResource(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/toolsearch.v1.ToolSearchService/ReadResource',
+            toolsearch_dot_v1_dot_search__service__pb2.ReadResourceRequest.SerializeToString,
+            toolsearch_dot_v1_dot_search__service__pb2.ReadResourceResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -68,6 +68,12 @@ class ToolSearchServiceStub:
     ]
     """Streams what changes in a catalog, from a revision on. The first message comes at once and says where the catalog is."""
 
+    ReadResource: grpc.UnaryStreamMultiCallable[
+        toolsearch.v1.search_service_pb2.ReadResourceRequest,
+        toolsearch.v1.search_service_pb2.ReadResourceResponse,
+    ]
+    """Streams the content of one file that comes with an entry. If the file is replaced meanwhile, the stream ends with UNAVAILABLE."""
+
 class ToolSearchServiceAsyncStub:
     """ToolSearchService finds and describes the entries of a catalog.
 
@@ -116,6 +122,12 @@ class ToolSearchServiceAsyncStub:
         toolsearch.v1.search_service_pb2.WatchCatalogResponse,
     ]
     """Streams what changes in a catalog, from a revision on. The first message comes at once and says where the catalog is."""
+
+    ReadResource: grpc.aio.UnaryStreamMultiCallable[
+        toolsearch.v1.search_service_pb2.ReadResourceRequest,
+        toolsearch.v1.search_service_pb2.ReadResourceResponse,
+    ]
+    """Streams the content of one file that comes with an entry. If the file is replaced meanwhile, the stream ends with UNAVAILABLE."""
 
 class ToolSearchServiceServicer(metaclass=abc.ABCMeta):
     """ToolSearchService finds and describes the entries of a catalog.
@@ -179,5 +191,13 @@ class ToolSearchServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[toolsearch.v1.search_service_pb2.WatchCatalogResponse], collections.abc.AsyncIterator[toolsearch.v1.search_service_pb2.WatchCatalogResponse]]:
         """Streams what changes in a catalog, from a revision on. The first message comes at once and says where the catalog is."""
+
+    @abc.abstractmethod
+    def ReadResource(
+        self,
+        request: toolsearch.v1.search_service_pb2.ReadResourceRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[collections.abc.Iterator[toolsearch.v1.search_service_pb2.ReadResourceResponse], collections.abc.AsyncIterator[toolsearch.v1.search_service_pb2.ReadResourceResponse]]:
+        """Streams the content of one file that comes with an entry. If the file is replaced meanwhile, the stream ends with UNAVAILABLE."""
 
 def add_ToolSearchServiceServicer_to_server(servicer: ToolSearchServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...
