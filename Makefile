@@ -57,7 +57,7 @@ $(CURDIR)/.cache/node/bin/node: | $(UV)
 		ln -sf $$wheel/lib/node_modules/npm/bin/npm-cli.js npm && ln -sf $$wheel/bin/node node
 
 $(TYPESCRIPT_READY): $(TYPESCRIPT_CLIENT)/package.json $(TYPESCRIPT_CLIENT)/package-lock.json | $(NODE)
-	$(NPM) ci --loglevel=error
+	$(NPM) ci --ignore-scripts --loglevel=error
 	@touch $@
 
 run: $(READY) ## start the service on 127.0.0.1:50051, with a sample catalog if there is none

@@ -25,7 +25,8 @@ const serviceConfig = {
         initialBackoff: "0.05s",
         maxBackoff: "1s",
         backoffMultiplier: 2.5,
-        retryableStatusCodes: ["UNAVAILABLE"],
+        // A server that stops cancels calls that arrive meanwhile. The other clients, which check health, do not call it then.
+        retryableStatusCodes: ["UNAVAILABLE", "CANCELLED"],
       },
     },
   ],

@@ -83,6 +83,7 @@ const classes: ReadonlyMap<status, typeof ToolSearchError> = new Map([
   [status.PERMISSION_DENIED, Forbidden],
   [status.FAILED_PRECONDITION, NotPossible],
   [status.UNAVAILABLE, Unavailable],
+  [status.CANCELLED, Unavailable], // by a server that stops; what the caller cancels does not come here
   [status.DEADLINE_EXCEEDED, TimedOut],
 ]);
 
@@ -94,8 +95,8 @@ export function fromServiceError(error: ServiceError, target: string): ToolSearc
   if (said !== undefined) {
     return new Failure(said.message, { code, reason: said.reason, metadata: said.metadata, retryAfterMs: said.retryAfterMs });
   }
-  if (error.code === status.UNAVAILABLE) {
-    return new Failure(`cannot reach toolsearch at ${target}: ${error.details}`, { code });
+  if (Failure === Unavailable) {
+    return new Failure(`cannot reach toolsearch at ${target}: ${error.details || code}`, { code });
   }
   if (error.code === status.DEADLINE_EXCEEDED) {
     return new Failure(`no answer from toolsearch at ${target} in time`, { code });
