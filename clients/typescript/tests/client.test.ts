@@ -104,7 +104,7 @@ test("a definition comes back as it was given, as a value and as text", async (t
 
 test("definitions that do not fit into one answer come all the same", async (t) => {
   const client = connected(t);
-  const tools = Array.from({ length: 40 }, (_, i) => tool(`t${10 + i}`, "word ".repeat(30_000)));
+  const tools = Array.from({ length: 40 }, (_, i) => ({ ...tool(`t${10 + i}`), _meta: { bulk: "x".repeat(150_000) } }));
   await client.syncServer("s", tools);
   const { entries } = await client.getTools([...tools.map(({ name }) => `s.${name}`), "s.nonesuch"]);
   assert.deepEqual(
