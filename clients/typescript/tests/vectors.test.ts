@@ -1,0 +1,214 @@
+/** The shared vectors, replayed; tests/vectors/README.md of the repository says what they are. */
+
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { after, test } from "node:test";
+import { type DescMethod, fromJson, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
+import {
+  type Client,
+  type Entry,
+  type EntryInput,
+  type Match,
+  type SearchOptions,
+  ToolSearchError,
+  type Version,
+  type WatchEvent,
+  type WriteOptions,
+} from "toolsearch";
+import { CatalogService, ToolSearchService } from "toolsearch/v1";
+import { all, connect, newTenant, Server } from "./server.js";
+
+interface Step {
+  about: string;
+  method: string;
+  request: JsonObject;
+  response?: JsonValue;
+  responses?: JsonValue[];
+  error?: { code: string; reason: string; field: string };
+}
+
+const vectors = new URL("../../../../tests/vectors/", import.meta.url);
+const stories = new Map(
+  readdirSync(vectors)
+    .filter((name) => name.endsWith(".json"))
+    .map((name) => [name, JSON.parse(readFileSync(new URL(name, vectors), "utf-8")) as { steps: Step[] }]),
+);
+const methods = new Map<string, DescMethod>(
+  [...ToolSearchService.methods, ...CatalogService.methods].map((method) => [method.name, method]),
+);
+const server = await Server.launch();
+after(() => server.kill());
+
+for (const [name, story] of stories) {
+  test(`the client gets what ${name} says`, async (t) => {
+    const clients = new Map<string, Client>(); // a client is one catalog's
+    const tenant = newTenant();
+    for (const step of story.steps) {
+      const { catalog = "default", ...request } = step.request as JsonObject & { catalog?: string };
+      const client = clients.get(catalog) ?? connect(t, server.address, { tenant, catalog });
+      clients.set(catalog, client);
+      await replay(client, step, request);
+    }
+  });
+}
+
+test("every method of the contract is in the vectors, and every method is replayed", () => {
+  const used = [...stories.values()].flatMap(({ steps }) => steps.map(({ method }) => method));
+  assert.deepEqual(new Set(used), new Set(methods.keys()));
+  assert.deepEqual(new Set(Object.keys(replayed)), new Set(methods.keys()));
+});
+
+async function replay(client: Client, step: Step, request: JsonObject): Promise<void> {
+  const method = methods.get(step.method);
+  assert.ok(method !== undefined, step.method);
+  const { output } = method;
+  const send = replayed[step.method] as (client: Client, request: never) => AsyncIterable<object>;
+  const answers = send(client, argument("", request) as never)[Symbol.asyncIterator]();
+  if (step.error !== undefined) {
+    await assert.rejects(answers.next(), (error) => {
+      assert.ok(error instanceof ToolSearchError);
+      assert.deepEqual({ code: error.code, reason: error.reason, field: error.field }, step.error, step.about);
+      return true;
+    });
+    return;
+  }
+  for (const expected of step.responses ?? [step.response ?? null]) {
+    const { value } = (await answers.next()) as IteratorYieldResult<object>;
+    const message = fromJson(output, plain(value) as JsonObject);
+    const differences = [...missing(expected, toJson(output, message, { alwaysEmitImplicit: true }), "")];
+    assert.deepEqual(differences, [], step.about);
+  }
+  await answers.return?.();
+}
+
+/** What was expected and is not so. */
+function* missing(expected: unknown, answered: unknown, path: string): Generator<string> {
+  if (path.endsWith(".definition") && isObject(expected) && typeof answered === "string") {
+    answered = JSON.parse(answered);
+  }
+  if (isObject(expected) && isObject(answered)) {
+    for (const [name, value] of Object.entries(expected)) {
+      yield* missing(value, answered[name], `${path}.${name}`);
+    }
+  } else if (Array.isArray(expected) && Array.isArray(answered) && expected.length === answered.length) {
+    for (const [index, value] of expected.entries()) {
+      yield* missing(value, answered[index], `${path}[${index}]`);
+    }
+  } else if (expected !== answered) {
+    yield `${path} should be ${JSON.stringify(expected)}, not ${JSON.stringify(answered)}`;
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+// From the JSON of requests to the client's arguments
+
+const prefixes: Record<string, string> = {
+  strategy: "STRATEGY_",
+  detail: "DETAIL_",
+  kind: "ENTRY_KIND_",
+  kinds: "ENTRY_KIND_",
+  fields: "SEARCH_FIELD_",
+  matchedBy: "MATCHED_BY_",
+};
+
+function argument(name: string, value: JsonValue | undefined): unknown {
+  const prefix = prefixes[name];
+  if (Array.isArray(value)) {
+    return value.map((each) => argument(name, each));
+  }
+  if (isObject(value) && name !== "definition") {
+    return Object.fromEntries(Object.entries(value).map(([member, each]) => [member, argument(member, each)]));
+  }
+  return prefix !== undefined && typeof value === "string" ? value.replace(prefix, "").toLowerCase() : value;
+}
+
+/** Of several methods at once. */
+interface Request extends SearchOptions, WriteOptions {
+  queries: string[];
+  names: string[];
+  server: string;
+  entries: EntryInput[];
+  fromRevision?: number;
+}
+
+const replayed = {
+  async *SearchTools(client: Client, { queries, ...options }: Request) {
+    const { matches, ...answer } = await client.search(queries, options);
+    yield { ...answer, matches: matches.map(asMatch) };
+  },
+  async *ListTools(client: Client, options: object) {
+    yield { entries: await all(client.listTools(options)) };
+  },
+  async *ListNamespaces(client: Client, options: object) {
+    yield { namespaces: await all(client.listNamespaces(options)) };
+  },
+  async *GetTools(client: Client, { names, ...options }: Request) {
+    yield client.getTools(names, options);
+  },
+  async *WatchCatalog(client: Client, { fromRevision }: Request) {
+    const start: Version | undefined = fromRevision === undefined ? undefined : { epoch: "", revision: fromRevision };
+    for await (const event of client.watch({ start })) {
+      yield asEvent(event);
+    }
+  },
+  async *ApplyChanges(client: Client, changes: object) {
+    const { version, ...summary } = await client.applyChanges(changes, changes);
+    yield { version, summary };
+  },
+  async *SyncServer(client: Client, { server, entries, ...options }: Request) {
+    const { version, ...summary } = await client.syncServer(server, entries, options);
+    yield { version, summary };
+  },
+  async *DeleteServer(client: Client, { server, ...options }: Request) {
+    const { version, ...summary } = await client.deleteServer(server, options);
+    yield { version, summary };
+  },
+  async *GetCatalog(client: Client) {
+    const { kinds, ...catalog } = await client.getCatalog();
+    yield { catalog: { ...catalog, kinds: Object.entries(kinds).map(([kind, entryCount]) => ({ kind, entryCount })) } };
+  },
+  async *ListCatalogs(client: Client, options: object) {
+    yield { catalogs: await all(client.listCatalogs(options)) };
+  },
+  async *ListTenants(client: Client, options: object) {
+    yield { tenants: await all(client.listTenants(options)) };
+  },
+  async *DeleteCatalog(client: Client, options: object) {
+    await client.deleteCatalog(options);
+    yield {};
+  },
+} as Record<string, unknown>;
+
+// From the client's values to the JSON of responses
+
+function asMatch(match: Match): object {
+  const { score, relevance, reason, matchedBy, explanation, ...entry } = match;
+  return { entry: entry satisfies Entry, score, relevance, reason, matchedBy, explanation };
+}
+
+function asEvent(event: WatchEvent): object {
+  if (event.kind === "changed") {
+    return { version: event.version, changed: { upsertedNames: event.upserted, deletedNames: event.deleted } };
+  }
+  return { version: event.version, [event.kind]: {} };
+}
+
+const ours = new Set(["staleMs", "definitionText"]); // spelled otherwise in the contract
+
+function plain(value: unknown, name = ""): unknown {
+  if (Array.isArray(value)) {
+    return value.map((each) => plain(each, name));
+  }
+  if (isObject(value) && name !== "definition") {
+    const members = Object.entries(value).filter(([member, each]) => !ours.has(member) && !(each instanceof Date));
+    return Object.fromEntries(members.map(([member, each]) => [member, plain(each, member)]));
+  }
+  if (name === "definition") {
+    return value === undefined ? "" : JSON.stringify(value);
+  }
+  const prefix = prefixes[name];
+  return prefix !== undefined && typeof value === "string" ? prefix + value.toUpperCase() : value;
+}
