@@ -206,11 +206,13 @@ def test_metrics_count_plans_and_reports() -> None:
 def test_settings_reach_every_replica(redis_server: RedisProcess) -> None:
     store = ("--store", redis_server.url)
     with (
-        running_server(*store) as (_, first),
-        running_server(*store) as (_, second),
+        running_server(*store) as (a, first),
+        running_server(*store) as (b, second),
         Client(first) as one,
         Client(second) as two,
     ):
+        a.wait_for_event("ready")
+        b.wait_for_event("ready")
         one.sync_server("ops", [tool("list_pods", "Pods of a kubernetes cluster"), tool("old_pods", "Pods, as before")])
         wait_for(lambda: two.search("pods").total == 2)
         watch = two.watch()
