@@ -5,6 +5,7 @@ A payload is made of names, descriptions and schemas alone: nothing else of a de
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,6 +19,8 @@ from toolsearch_server.entry import Entry, input_schema, token_estimate
 NAMESPACE_TOOLS_SHOWN = 8
 COMBINATORS = ("oneOf", "anyOf", "allOf", "enum", "not")
 """What providers refuse at the top of a schema."""
+PROPERTY_NAME = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+"""What Anthropic takes at the top of a schema: with any other, such as `$filter`, all tools of the request are refused."""
 
 Tool = dict[str, Any]
 
@@ -31,8 +34,8 @@ class Format(StrEnum):
 
 
 MOST_DEFERRED = {Format.ANTHROPIC: 10_000}
-MOST_LOADED = {Format.OPENAI: 128, Format.OPENAI_CHAT: 128}
-"""More functions than that are refused."""
+MOST_SENT = {Format.OPENAI: 128, Format.OPENAI_CHAT: 128}
+"""More tools than that are refused, whatever they are: a namespace is one, and so is the search tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +60,12 @@ ANTHROPIC_SEARCH = {
 @dataclass(frozen=True, slots=True)
 class Payload:
     """`tools` are ready to send. `stub_tokens`: what the model sees of deferred ones. `reduced`: entries whose schemas had to
-    lose what providers refuse."""
+    lose what providers refuse at their top, `nameless`: those that lost parameters for their names."""
 
     tools: list[Tool]
     stub_tokens: int
     reduced: tuple[str, ...]
+    nameless: tuple[str, ...]
 
 
 SEARCH_PARAMETERS: Mapping[str, Any] = {
@@ -84,20 +88,24 @@ def format_for(provider: str) -> Format:
 def render(format_: Format, eager: Sequence[Entry], deferred: Sequence[Entry], search: SearchTool | None) -> Payload:
     """`deferred` are those that the payload declares, for the provider to know them when they are found."""
     reduced: list[str] = []
+    nameless: list[str] = []
 
     def tool(entry: Entry) -> Tool:
         schema, is_reduced = object_schema(entry)
         if is_reduced:
             reduced.append(entry.name)
+        if format_ is Format.ANTHROPIC and (taken := _with_taken_names(schema)) is not schema:
+            nameless.append(entry.name)
+            schema = taken
         return _TOOLS[format_](entry, schema)
 
     tools = [] if search is None else [search_tool(format_, search)]
     tools += map(tool, eager)
     if format_ is Format.OPENAI:
         namespaces = _namespaces(deferred, tool)
-        return Payload([*tools, *namespaces], sum(map(_stub_tokens, namespaces)), tuple(reduced))
+        return Payload([*tools, *namespaces], sum(map(_stub_tokens, namespaces)), tuple(reduced), tuple(nameless))
     tools += (tool(entry) | {"defer_loading": True} for entry in deferred)
-    return Payload(tools, 0, tuple(reduced))
+    return Payload(tools, 0, tuple(reduced), tuple(nameless))
 
 
 def tokens(tool: Tool) -> int:
@@ -128,6 +136,18 @@ def object_schema(entry: Entry) -> tuple[Mapping[str, Any], bool]:
         given = {}
     kept = {key: value for key, value in given.items() if key not in COMBINATORS}
     return {"type": "object", "properties": {}} | kept | {"type": "object"}, len(kept) < len(given)
+
+
+def _with_taken_names(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema without parameters whose names are refused; itself if there are none."""
+    properties, required = schema["properties"], schema.get("required")
+    if not isinstance(properties, dict) or all(map(PROPERTY_NAME.fullmatch, properties)):
+        return schema
+    kept = {name: value for name, value in properties.items() if PROPERTY_NAME.fullmatch(name)}
+    reduced = {**schema, "properties": kept}
+    if isinstance(required, list):
+        reduced["required"] = [name for name in required if name not in properties or name in kept]
+    return reduced
 
 
 def _anthropic(entry: Entry, schema: Mapping[str, Any]) -> Tool:

@@ -13,7 +13,7 @@ from toolsearch_server.entry import Entry
 from toolsearch_server.errors import FieldInvalid, LimitExceeded
 from toolsearch_server.limits import Limits
 from toolsearch_server.models import Abilities, abilities
-from toolsearch_server.payloads import ANTHROPIC_SEARCH, MOST_DEFERRED, MOST_LOADED, OPENAI_SEARCH, Format, SearchTool
+from toolsearch_server.payloads import ANTHROPIC_SEARCH, MOST_DEFERRED, MOST_SENT, OPENAI_SEARCH, Format, SearchTool
 from toolsearch_server.settings import NO_SETTINGS, Settings
 from toolsearch_server.usage import NO_USAGE, Usage
 
@@ -66,9 +66,6 @@ def plan(asked: Asked, limits: Limits, *, with_payload: bool = True) -> Plan:
         deferred = []
     _refuse_collision(asked, search)
     eager = [entry for entry in asked.entries if entry.name in reasons]
-    most_loaded = MOST_LOADED.get(format_)
-    if most_loaded is not None and len(eager) > most_loaded:
-        warnings.append(f"{format_} takes {most_loaded} functions, and {len(eager)} are eager")
     # Without a payload only what the model sees of deferred tools is of interest, which is something with OpenAI alone.
     shown = deferred if declared and (with_payload or format_ is Format.OPENAI) else ()
     rendered = payloads.render(format_, eager if with_payload else (), shown, search)
@@ -76,6 +73,13 @@ def plan(asked: Asked, limits: Limits, *, with_payload: bool = True) -> Plan:
         warnings.append(
             f"providers take no {', '.join(payloads.COMBINATORS)} at the top of a schema: left out of {_some(rendered.reduced)}"
         )
+    if rendered.nameless:
+        warnings.append(
+            f"{format_} takes parameters with names of a-z A-Z 0-9 _ . - only: others left out of {_some(rendered.nameless)}"
+        )
+    sent = len(rendered.tools) + (0 if with_payload else len(eager))
+    if sent > MOST_SENT.get(format_, sent):
+        warnings.append(f"{format_} takes {MOST_SENT[format_]} tools at once, and these are {sent:,}")
     search_tokens = 0 if search is None else payloads.tokens(payloads.search_tool(format_, search))
     return Plan(
         entries=asked.entries,

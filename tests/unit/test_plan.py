@@ -196,7 +196,15 @@ def test_an_empty_catalog_has_an_empty_plan() -> None:
     ("provider", "model", "able"),
     [
         ("anthropic", "claude-sonnet-4-5-20250929", True),
-        ("anthropic", "claude-opus-4-0", True),
+        ("anthropic", "claude-haiku-4-5", True),
+        ("anthropic", "claude-opus-4-5", True),
+        ("anthropic", "claude-opus-4-6", True),
+        ("anthropic", "us.anthropic.claude-opus-4-5-20251101-v1:0", True),
+        ("anthropic", "claude-opus-4-0", False),
+        ("anthropic", "claude-opus-4-1-20250805", False),
+        ("anthropic", "claude-sonnet-4-20250514", False),
+        ("anthropic", "claude-sonnet-4@20250514", False),
+        ("anthropic", "us.anthropic.claude-3-5-sonnet-20241022-v2:0", False),
         ("anthropic", "claude-fable-5-1", True),
         ("anthropic", "claude-3-7-sonnet-latest", False),
         ("openai", "gpt-5.4", True),
@@ -257,6 +265,20 @@ def test_more_eager_functions_than_openai_takes_are_warned_about() -> None:
     entries = some_tools(*(draft(tool(f"t{number}"), "many") for number in range(124)))
     assert "128" in planned({"enabled": False}, entries=entries, to=OPENAI).warnings[0]
     assert not planned({"enabled": False}, entries=entries[:128], to=OPENAI).warnings
+
+
+@pytest.mark.parametrize(("pattern", "warned"), [("t[0-9]*", True), ("t[1-9]*", False)])
+def test_the_search_tool_counts_as_one_of_the_tools_that_openai_takes(pattern: str, warned: bool) -> None:
+    entries = some_tools(*(draft(tool(f"t{number}"), "many") for number in range(127)))  # and one is the caller's own
+    made = planned(ALWAYS | {"eager_tools": {"many": [pattern]}}, entries=entries, to=("openai-chat", ""))
+    assert any("129" in warning for warning in made.warnings) is warned
+
+
+def test_more_namespaces_than_openai_takes_are_warned_about() -> None:
+    entries = some_tools(*(draft(tool("t"), f"server{number}") for number in range(125)))
+    config = ALWAYS | {"execution": "provider"}
+    assert "129" in planned(config, entries=entries, to=OPENAI).warnings[0]
+    assert not planned(config, entries=[entry for entry in entries if entry.server != "server0"], to=OPENAI).warnings
 
 
 # Payloads
@@ -357,6 +379,18 @@ def test_whatever_the_schema_is_an_object_is_sent(schema: Any) -> None:
     assert sent["type"] == "object"
     assert not set(COMBINATORS) & sent.keys()
     assert bool(made.warnings) is (schema == {"anyOf": [{}, {}]})
+
+
+def test_parameters_whose_names_anthropic_refuses_are_left_out_with_a_warning() -> None:
+    properties = {"$filter": {}, "x" * 65: {}, "x" * 64: {}, "a.b-c_1": {}, "": {}}
+    schema = {"type": "object", "properties": properties, "required": ["$filter", "a.b-c_1"]}
+    entries = some_tools(draft({"name": "odd", "inputSchema": schema}, "s"))
+    made = planned(ALWAYS, entries=entries)
+    sent = next(each for each in payload(made) if each["name"] == "s_odd")["input_schema"]
+    assert list(sent["properties"]) == ["x" * 64, "a.b-c_1"]
+    assert sent["required"] == ["a.b-c_1"]
+    assert "s.odd" in made.warnings[0]
+    assert not planned(ALWAYS, entries=entries, to=OTHER).warnings[1:], "others take such names"
 
 
 @pytest.mark.parametrize(
