@@ -80,12 +80,19 @@ def search(indexes: Indexes, query: Query, *, selection: Selection = EVERYTHING,
 def _pin(indexes: Indexes, candidates: Sequence[Candidate]) -> None:
     """Pinned entries that match well come before all others but those that were named."""
     best = max((candidate.score for candidate in candidates if not candidate.named), default=0.0)
+    highest = 0.0
     for candidate in candidates:
         pinned = PINNED in indexes.document(candidate.slot).facets
         if pinned and not candidate.named and candidate.score >= PIN_SHARE * best > 0:
             on_top = best - candidate.score + candidate.score / (2 * best)  # at most half of what a name is worth
             candidate.parts = partial(both, candidate.parts, partial(one_part, "pinned", on_top, "by the catalog's settings"))
             candidate.score += on_top
+            highest = max(highest, candidate.score)
+    named = [candidate for candidate in candidates if candidate.named]
+    if any(candidate.score <= highest for candidate in named):  # named by one phrasing of several, which counts less
+        for candidate in named:
+            candidate.parts = partial(both, candidate.parts, partial(one_part, "exact name", highest, "above what is pinned"))
+            candidate.score += highest
 
 
 def near_names(indexes: Indexes, texts: Iterable[str], selection: Selection = EVERYTHING) -> tuple[str, ...]:
@@ -131,8 +138,9 @@ def _fused(found: Sequence[Found]) -> list[Candidate]:
             parts = partial(one_part, f"phrasing {number}", share, f"{candidate.score:.4g} of the best {best:.4g}")
             known = fused.get(candidate.slot)
             if known is None:
-                fused[candidate.slot] = Candidate(candidate.slot, share, candidate.judge, parts)
+                fused[candidate.slot] = Candidate(candidate.slot, share, candidate.judge, parts, candidate.named)
             else:
+                known.named |= candidate.named
                 known.score += share
                 known.judge = partial(_more_relevant, known.judge, candidate.judge)
                 known.parts = partial(both, known.parts, parts)

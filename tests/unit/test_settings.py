@@ -176,6 +176,13 @@ def test_an_exact_name_comes_before_what_is_pinned() -> None:
     assert names_found(view, "ops.restart")[:2] == ["ops.restart", "ops.old_restart"]
 
 
+def test_a_name_in_one_of_several_phrasings_comes_before_what_is_pinned() -> None:
+    view = view_with(pinned=("ops.old_*",))
+    found = ranked(view, "ops.restart", "restart a service, deprecated")
+    assert [view.entry(match.slot).name for match in found.matches[:2]] == ["ops.restart", "ops.old_restart"]
+    assert sum(part.value for part in found.matches[0].parts) == pytest.approx(found.matches[0].score)
+
+
 def test_a_pinned_entry_that_is_named_is_explained_once() -> None:
     best = ranked(view_with(pinned=("ops.restart",)), "ops.restart").matches[0]
     assert [part.name for part in best.parts].count("pinned") == 0
