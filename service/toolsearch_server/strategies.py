@@ -321,11 +321,10 @@ def query_words(indexes: Indexes, phrasing: str, limits: Limits, *, correct: boo
         known = (word for word in words if indexes.bm25.knows(word))
         rarest = sorted(known, key=lambda word: -indexes.bm25.inverse_frequency(word.stem))
         return rarest[: limits.query_terms]
-    added = indexes.thesaurus.added_to([word.stem for word in words])
-    synonyms = [QueryWord(each.word, each.stem, SYNONYM_WEIGHT, each.stems) for each in added]
+    synonyms = _synonyms(indexes, phrasing, first_with_stem)
     if not correct:
         return words + synonyms
-    understood = {stem for each in added for stem in each.stems}
+    understood = {stem for each in synonyms for stem in each.stands_for}
     puzzling = (word for word in words if word.stem not in understood and not indexes.bm25.knows(word))
     unknown = islice(puzzling, limits.corrected_words)
     guesses = (
@@ -334,6 +333,16 @@ def query_words(indexes: Indexes, phrasing: str, limits: Limits, *, correct: boo
         for guess, similarity in indexes.names.corrections(word.word)
     )
     return [*words, *synonyms, *guesses]
+
+
+def _synonyms(indexes: Indexes, phrasing: str, asked: Mapping[str, QueryWord]) -> list[QueryWord]:
+    """What the catalog's settings add. Phrases are looked for in the query as it was said: "out of office" has a stop word."""
+    if not indexes.thesaurus.groups:
+        return []
+    added = indexes.thesaurus.added_to(text.stems(text.words(phrasing)))
+    standing = ((each, tuple(stem for stem in each.stems if stem in asked)) for each in added)
+    synonyms = (QueryWord(each.word, each.stem, SYNONYM_WEIGHT, stems) for each, stems in standing if stems)
+    return list(dict.fromkeys(synonyms))
 
 
 def _asked_words(indexes: Indexes, words: Sequence[QueryWord]) -> AskedWords:

@@ -97,6 +97,18 @@ def test_a_synonym_may_be_a_phrase() -> None:
     assert names_found(view, "pr", strategy=Strategy.BM25)[0] == "git.open_pull_request"
 
 
+def test_a_phrase_may_have_words_that_queries_lose() -> None:
+    view = view_with(synonyms=(("up and running", "restart"),))
+    assert "ops.restart" in names_found(view, "get it up and running", strategy=Strategy.BM25)
+    assert names_found(view, "running", strategy=Strategy.BM25) == [], "the phrase is what means the same, not its words"
+
+
+def test_a_phrase_said_twice_counts_once() -> None:
+    view = view_with(synonyms=(("pr", "pull request"),))
+    once, twice = (ranked(view, query, strategy=Strategy.BM25).matches[0] for query in ("pr", "pr or PR or pr"))
+    assert twice.score == once.score
+
+
 def test_without_the_synonym_the_word_finds_nothing() -> None:
     assert names_found(view_with(), "kube", strategy=Strategy.BM25) == []
     assert names_found(view_with(), "salvage", strategy=Strategy.BM25) == []
