@@ -240,7 +240,7 @@ class Catalog:
         self.complete_at = time.monotonic()
         self.usage = NO_USAGE
         self._usage_read_at = -math.inf
-        self._strengths: tuple[View, Usage, Mapping[int, float]] = (view, NO_USAGE, {})
+        self._strengths: tuple[Version, Usage, Mapping[int, float]] = (view.version, NO_USAGE, {})
         self._limits = limits
         self._share = share
         self._applied = applied
@@ -283,12 +283,13 @@ class Catalog:
         return True
 
     def _strengths_of(self, view: View) -> Mapping[int, float]:
-        """How much entries are used, by slot: worked out once for a view and what is known of usage."""
-        known_view, known_usage, strengths = self._strengths
-        if known_view is not view or known_usage is not self.usage:
+        """How much entries are used, by slot: worked out once for a version and what is known of usage. No view is remembered:
+        an outdated one would stay in memory until the next search."""
+        known_version, known_usage, strengths = self._strengths
+        if known_version != view.version or known_usage is not self.usage:
             by_key = {} if view.entries.settings.ignore_usage else self.usage.strengths()
             strengths = {view.slots[key]: strength for key, strength in by_key.items() if key in view.slots}
-            self._strengths = (view, self.usage, strengths)
+            self._strengths = (view.version, self.usage, strengths)
         return strengths
 
     def confirm(self, *, followed: bool) -> None:

@@ -98,9 +98,9 @@ def test_a_synonym_may_be_a_phrase() -> None:
 
 
 def test_a_phrase_may_have_words_that_queries_lose() -> None:
-    view = view_with(synonyms=(("up and running", "restart"),))
-    assert "ops.restart" in names_found(view, "get it up and running", strategy=Strategy.BM25)
-    assert names_found(view, "running", strategy=Strategy.BM25) == [], "the phrase is what means the same, not its words"
+    view = view_with(synonyms=(("back on track", "restart"),))
+    assert "ops.restart" in names_found(view, "get it back on track", strategy=Strategy.BM25)
+    assert names_found(view, "track", strategy=Strategy.BM25) == [], "the phrase is what means the same, not its words"
 
 
 def test_a_phrase_said_twice_counts_once() -> None:

@@ -1,13 +1,14 @@
 """Usage: counts that fade, a gentle hand on the order, never more than that."""
 
 import math
+import weakref
 from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import CATALOG, draft, ranked, tool, view_of, write_tools
+from support import CATALOG, draft, ranked, tool, until, view_of, write_tools
 from toolsearch_server.catalog import View
 from toolsearch_server.catalogs import Catalogs
 from toolsearch_server.entry import EntryKey, Kind
@@ -177,3 +178,14 @@ async def test_usage_is_read_now_and_then_and_not_for_every_search(catalogs: Cat
     await write_tools(catalogs, "a")
     catalog, _ = await catalogs.view(CATALOG, min_revision=1, epoch="", timeout=5)
     assert not catalog.usage_is_old()
+
+
+async def test_a_view_that_is_outdated_is_not_kept_for_its_usage(catalogs: Catalogs) -> None:
+    await write_tools(catalogs, "a")
+    catalog, view = await catalogs.view(CATALOG, min_revision=1, epoch="", timeout=5)
+    await catalog.search(view, Query(texts=("thing",)))
+    outdated = weakref.ref(view)
+    del view
+    await write_tools(catalogs, "b")
+    await catalogs.view(CATALOG, min_revision=2, epoch="", timeout=5)
+    await until(lambda: outdated() is None)
