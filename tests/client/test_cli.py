@@ -322,6 +322,13 @@ def test_plan_warns_of_models_that_cannot_search(loaded: Run, tmp_path: Path) ->
     assert "nobody is not known to defer tools" in err
 
 
+@pytest.mark.parametrize("command", [("plan", "--provider", "openai", "--config"), ("settings",)])
+def test_a_file_that_is_not_there_is_named(loaded: Run, tmp_path: Path, command: tuple[str, ...]) -> None:
+    code, _, err = loaded(*command, str(tmp_path / "none.json"))
+    assert code == 1
+    assert "none.json: No such file" in err
+
+
 def test_plan_refuses_a_wrong_configuration_with_its_path(loaded: Run, tmp_path: Path) -> None:
     (tmp_path / "card.yaml").write_text("tool_search: {scope: none}")
     code, _, err = loaded("plan", "--provider", "openai", "--config", str(tmp_path / "card.yaml"))

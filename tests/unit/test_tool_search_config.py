@@ -16,6 +16,7 @@ from toolsearch.tool_search import (
     MAX_PATTERN_LENGTH,
     MAX_PATTERNS,
     MAX_RESULTS,
+    MAX_TOKENS,
     Execution,
     Fallback,
     Scope,
@@ -28,7 +29,7 @@ MODELS = st.builds(
     model=NAMES.filter(bool),
     provider=NAMES,
     tool_search=st.none() | st.booleans(),
-    context_window=st.none() | st.integers(1, 2**40),
+    context_window=st.none() | st.integers(1, MAX_TOKENS),
 )
 CONFIGS = st.builds(
     ToolSearchConfig,
@@ -38,13 +39,13 @@ CONFIGS = st.builds(
     eager_tools=st.dictionaries(NAMES, st.lists(NAMES, max_size=3), max_size=3),
     max_results=st.integers(1, MAX_RESULTS),
     always_load=st.booleans(),
-    min_tokens=st.none() | st.integers(0, 2**40),
+    min_tokens=st.none() | st.integers(0, MAX_TOKENS),
     min_eager=st.just("auto") | st.integers(1, MAX_EAGER),
     execution=st.sampled_from(Execution),
     fallback=st.sampled_from(Fallback),
     search_tool_name=st.from_regex(r"\A[a-zA-Z0-9_-]{1,64}\Z"),
     local_servers=st.lists(NAMES, max_size=3),
-    preload_tokens=st.integers(0, 2**40),
+    preload_tokens=st.integers(0, MAX_TOKENS),
     models=st.lists(MODELS, max_size=2),
 )
 
@@ -73,6 +74,9 @@ def test_true_or_false_alone_switches_search_on_or_off(switch: bool) -> None:
 
 
 REFUSED: list[tuple[Any, str]] = [
+    ({"min_tokens": MAX_TOKENS + 1}, "tool_search.min_tokens"),
+    ({"preload_tokens": MAX_TOKENS + 1}, "tool_search.preload_tokens"),
+    ({"models": [{"model": "m", "context_window": MAX_TOKENS + 1}]}, "tool_search.models[0].context_window"),
     ("yes", "tool_search"),
     ({"scop": "mcp"}, "tool_search.scop"),
     ({3: 1}, "tool_search.3"),
@@ -218,3 +222,9 @@ def test_a_file_that_is_wrong_is_refused_with_the_place(tmp_path: Path, name: st
     with pytest.raises(ConfigError) as refused:
         load_config(tmp_path / name)
     assert refused.value.path.endswith(path)
+
+
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "card.yaml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match=r"card\.yaml .* UTF-8 text"):
+        load_config(tmp_path / "card.yaml")

@@ -25,6 +25,7 @@ MAX_EAGER = 100
 MAX_PATTERNS = 1_000
 MAX_PATTERN_LENGTH = 400
 MAX_MODELS = 100
+MAX_TOKENS = 1_000_000_000_000
 DEFAULT_MIN_TOKENS = 10_000
 AUTO = "auto"
 """As `min_eager`: three to five entries, those that are used most."""
@@ -173,7 +174,10 @@ class ToolSearchConfig:
 def load_config(path: str | Path) -> ToolSearchConfig:
     """The `tool_search` block of a YAML or JSON file, or of an agent card: Markdown with YAML between `---` lines. A file
     that is nothing but the block will do. YAML needs the extra `yaml`. Raises ConfigError, OSError."""
-    text = Path(path).read_text(encoding="utf-8-sig")
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(str(path), str(error), "UTF-8 text") from None
     parsed = _parsed(text, str(path))
     if parsed is None:
         return ToolSearchConfig()
@@ -227,11 +231,11 @@ def _boolean(value: object, path: str) -> bool:
     return value
 
 
-def _number(least: int, most: int | None) -> Callable[[object, str], int]:
-    allowed = f"a whole number from {least:,} to {most:,}" if most is not None else f"a whole number, {least:,} or more"
+def _number(least: int, most: int) -> Callable[[object, str], int]:
+    allowed = f"a whole number from {least:,} to {most:,}"
 
     def read(value: object, path: str) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             raise ConfigError(path, value, allowed)
         return value
 
@@ -313,7 +317,7 @@ _MODEL_READERS: dict[str, Reader] = {
     "model": _text,
     "provider": _text,
     "tool_search": _optional(_boolean),
-    "context_window": _optional(_number(1, None)),
+    "context_window": _optional(_number(1, MAX_TOKENS)),
 }
 
 _READERS: dict[str, Reader] = {
@@ -323,14 +327,14 @@ _READERS: dict[str, Reader] = {
     "eager_tools": _patterns_by_server,
     "max_results": _number(1, MAX_RESULTS),
     "always_load": _boolean,
-    "min_tokens": _optional(_number(0, None)),
+    "min_tokens": _optional(_number(0, MAX_TOKENS)),
     "min_context_share": _optional(_share),
     "min_eager": _min_eager,
     "execution": _one_of(Execution, list(Execution)),
     "fallback": _one_of(Fallback, list(Fallback)),
     "search_tool_name": _tool_name,
     "local_servers": _texts,
-    "preload_tokens": _number(0, None),
+    "preload_tokens": _number(0, MAX_TOKENS),
     "models": _models,
 }
 

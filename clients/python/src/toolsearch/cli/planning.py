@@ -45,6 +45,8 @@ def _config(path: str | None) -> ToolSearchConfig:
         return ToolSearchConfig() if path is None else load_config(path)
     except ConfigError as error:
         raise FileError(str(error)) from None
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}") from None
 
 
 def _show(made: t.PlanResult, out: Output, *, everything: bool) -> None:
@@ -59,7 +61,7 @@ def _show(made: t.PlanResult, out: Output, *, everything: bool) -> None:
         out.table([["deferred", "tools", "tokens"], *_deferred_rows(deferred, everything=everything)], right=(1, 2))
     out.line()
     saved = made.tokens_before - made.tokens_after
-    share = f", {saved / made.tokens_before:.0%} saved" if saved > 0 else ""
+    share = f", {saved * 100 // made.tokens_before}% saved" if saved > 0 else ""
     out.line(f"{len(eager)} eager, {len(deferred)} deferred")
     out.line(f"about {made.tokens_before:,} tokens before, {made.tokens_after:,} after{share}")
     if made.search_tool:
@@ -93,9 +95,10 @@ def settings(client: Client, arguments: argparse.Namespace, out: Output) -> int:
 
 
 def _settings(path: str) -> t.CatalogSettings:
-    text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8-sig")
     try:
-        given = json.loads(text)
+        given = json.loads(sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}") from None
     except ValueError as error:
         raise FileError(f"{path} is not JSON: {error}") from None
     known = [each.name for each in dataclasses.fields(t.CatalogSettings)]
