@@ -382,7 +382,7 @@ def test_whatever_the_schema_is_an_object_is_sent(schema: Any) -> None:
 
 
 def test_parameters_whose_names_anthropic_refuses_are_left_out_with_a_warning() -> None:
-    properties = {"$filter": {}, "x" * 65: {}, "x" * 64: {}, "a.b-c_1": {}, "": {}}
+    properties: dict[str, Any] = {"$filter": {}, "x" * 65: {}, "x" * 64: {}, "a.b-c_1": {}, "": {}}
     schema = {"type": "object", "properties": properties, "required": ["$filter", "a.b-c_1"]}
     entries = some_tools(draft({"name": "odd", "inputSchema": schema}, "s"))
     made = planned(ALWAYS, entries=entries)
