@@ -36,11 +36,13 @@ ALLOWED = {
     "tracing": set(),
     "audit": set(),
     "embeddings": {"embedders", "vectors", "store", "backoff", "errors", "limits"},
+    "answers": set(),
     "usage": {"store", "entry", "errors"},
     "models": set(),
     "payloads": {"entry", "naming"},
     "plan": {"payloads", "models", "usage", "settings", "entry", "errors", "limits"},
     "catalog": {
+        "answers",
         "usage",
         "settings",
         "turns",
@@ -117,6 +119,7 @@ ALLOWED = {
     "keys_command": {"auth", "config", "errors"},
     "rpc": {
         "rpc",
+        "answers",
         "plan",
         "usage",
         "settings",
