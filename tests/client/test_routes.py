@@ -9,7 +9,9 @@ TARGET = "localhost:1"
 
 
 def route(**said: str) -> str | None:
-    connection = Connection.to(TARGET, tenant=said.get("tenant"), api_key=said.get("api_key"), tls=False, route=said.get("route"))
+    connection = Connection.to(
+        TARGET, tenant=said.get("tenant"), api_key=said.get("api_key"), tls=False, route=said.get("route")
+    )
     return dict(connection.metadata).get(ROUTE_HEADER)
 
 

@@ -1,5 +1,7 @@
-"""What `helm test` runs: a real search through the Service, with a credential. Speaks to the contract's stubs, because the client
-does not send a key unencrypted to another machine, and a trial has no TLS."""
+"""What `helm test` runs: a real search through the Service, with a credential.
+
+Not by the client, which sends no key unencrypted to another machine: a trial has no TLS.
+"""
 
 import argparse
 import os
@@ -61,7 +63,7 @@ def _search(channel: grpc.Channel, metadata: list[tuple[str, str]]) -> int:
         found = [match.entry.name for match in searching.SearchTools(asked, **calling).matches]
     finally:
         writing.DeleteCatalog(catalogs.DeleteCatalogRequest(catalog=catalog), **calling)
-    print(f"wrote a catalog, searched it and found {found}")
+    sys.stdout.write(f"wrote a catalog, searched it and found {found}\n")
     return 0 if found == ["github.open_issue"] else 1
 
 
@@ -71,9 +73,9 @@ def _only_read(searching: Any, calling: dict[str, Any]) -> int:
     except grpc.RpcError as error:
         if error.code() is not grpc.StatusCode.NOT_FOUND:
             raise
-        print("the key may only read, and there is no catalog yet: the search was answered")
+        sys.stdout.write("the key may only read, and there is no catalog yet: the search was answered\n")
         return 0
-    print(f"the key may only read: found {[match.entry.name for match in found.matches]}")
+    sys.stdout.write(f"the key may only read: found {[match.entry.name for match in found.matches]}\n")
     return 0
 
 

@@ -7,13 +7,17 @@
   {{- end }}
 {{- end -}}
 
-{{/* DNS, Redis and the collector of traces. */}}
-{{- define "toolsearch.commonEgress" -}}
+{{- define "toolsearch.dnsEgress" -}}
 - ports:
     {{- range .Values.networkPolicy.dnsPorts }}
     - {protocol: UDP, port: {{ . }}}
     - {protocol: TCP, port: {{ . }}}
     {{- end }}
+{{- end -}}
+
+{{/* DNS, Redis and the collector of traces. */}}
+{{- define "toolsearch.commonEgress" -}}
+{{ include "toolsearch.dnsEgress" . }}
 {{- if .Values.redis.bundled.enabled }}
 - ports:
     - {protocol: TCP, port: 6379}
