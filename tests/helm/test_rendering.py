@@ -127,7 +127,7 @@ def test_kube_score_finds_nothing(name: str, strictness: tuple[str, ...]) -> Non
             "score",
             "--output-format",
             "ci",
-            "--exit-one-on-warning",
+            *strictness,
             "--ignore-container-cpu-limit",
             *ignored,
             "-",
