@@ -111,7 +111,7 @@ def _run(command: str, root: Path, settings: Settings) -> None:
     mounts.append(f"mount --bind -o ro /etc/resolv.conf {root}/etc/resolv.conf")
     if AUTHORITIES.is_file():
         mounts.append(f"mount -t tmpfs tmpfs {root}/run && cp {AUTHORITIES} {root}/run/authorities.crt")
-        environment |= {name: "/run/authorities.crt" for name in ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE")}
+        environment |= dict.fromkeys(("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE"), "/run/authorities.crt")
     inside = f"cd {shlex.quote(settings.folder)} && {command}"
     script = " && ".join([*mounts, f"exec chroot {root} /bin/sh -c {shlex.quote(inside)}"])
     variables = {"DEBIAN_FRONTEND": "noninteractive", "HOME": "/root", **environment}

@@ -1,4 +1,4 @@
-"""The Dockerfile's steps and what they make, run in a root of its own: read-only, as its user, without a shell. `make test-image`."""
+"""The Dockerfile's steps and what they make, run in a root of its own, read-only, as its user, without a shell."""
 
 import json
 import os
