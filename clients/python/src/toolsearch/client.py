@@ -30,8 +30,8 @@ class Client:
     ```
 
     `api_key` says who calls, and for which tenant; `tenant` is for administrators, who may act for any, and for servers without
-    credentials. `tls=True` speaks TLS, `Tls(...)` says more about it. A key is not sent unencrypted but to this machine. `route` is
-    for proxies that send like calls to like replicas (`x-toolsearch-route`); if not said, a hash of tenant and key.
+    credentials. `tls=True` speaks TLS, `Tls(...)` says more about it. A key is not sent unencrypted but to this machine.
+    `route` is for proxies that send like calls to like replicas (`x-toolsearch-route`); if not said, a hash of tenant and key.
 
     Reads see this client's own writes (`min_revision=0` turns that off for a call) and are retried when a replica goes away;
     writes are not retried. `timeout` is in seconds and covers retries. What the service refuses or cannot do is a
