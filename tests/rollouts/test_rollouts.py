@@ -47,6 +47,28 @@ def test_no_search_fails_while_three_replicas_are_restarted_one_after_the_other(
             assert load.searches > 30
 
 
+@pytest.mark.parametrize("client", LOADS)
+def test_no_request_is_lost_when_callers_are_asked_to_connect_anew(client: str) -> None:
+    with running_redis() as redis, replicas(redis.url, 2, *DELAY, "--connection-age", "0.5") as both:
+        with LOADS[client]([each.address for each in both]) as load:
+            for replica in both:
+                seen: set[str] = set()
+                wait_for(lambda port=replica.port, seen=seen: len(_note_peers(port, seen)) > 5, seconds=60)  # type: ignore[misc]
+                wait_for(lambda port=replica.port: len(_note_peers(port, set())) <= 2, what="old connections that end")  # type: ignore[misc]
+        assert load.failures == []
+
+
+def _note_peers(port: int, seen: set[str]) -> set[str]:
+    """With those that are connected to a port of this machine now."""
+    established = "01"
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text(encoding="utf-8").splitlines()[1:]:
+            _, here, there, state, *_ = line.split()
+            if here.endswith(f":{port:04X}") and state == established:
+                seen.add(there)
+    return seen
+
+
 def status(address: str, service: str) -> Any:
     with grpc.insecure_channel(address) as channel:
         health: Any = health_pb2_grpc.HealthStub(channel)
