@@ -2,7 +2,7 @@
 
     TOOLSEARCH_DATA=... .venv/bin/python bench/sizing.py
 
-Real tools from $TOOLSEARCH_DATA/toucan_catalog. Processor time is the server's own, so it hardly depends on what else the machine does.
+Real tools from $TOOLSEARCH_DATA/toucan_catalog. Processor time is the server's own: what else the machine does hardly matters.
 """
 
 import itertools
@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support import DATA, ServerProcess, running_server
 from toolsearch import Client
 
-LARGE_CATALOGS, LARGE = 8, 1_000
+WARM_UP, LARGE_CATALOGS, LARGE = 8, 24, 1_000
+"""The first catalogs are not counted: with them come buffers that stay."""
 TENANTS, SMALL = 300, 30
 SEARCHES = 3_000
 
@@ -38,6 +40,15 @@ def resident_mb(server: ServerProcess) -> float:
     return int(found[1]) * 1024 / 1e6
 
 
+def estimated_mb(server: ServerProcess) -> float:
+    address = re.search(r'"http": "([^"]+)"', server.log)
+    assert address
+    with urllib.request.urlopen(f"http://{address[1]}/metrics", timeout=30) as answer:
+        found = re.search(r"^toolsearch_index_bytes (\S+)$", answer.read().decode(), re.MULTILINE)
+    assert found
+    return float(found[1]) / 1e6
+
+
 def processor_seconds(server: ServerProcess) -> float:
     fields = Path(f"/proc/{server.process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -46,14 +57,19 @@ def processor_seconds(server: ServerProcess) -> float:
 def measure(embeddings: str) -> None:
     real = itertools.cycle(tools())
     began = time.monotonic()
-    with running_server("--store", "memory:", "--embeddings", embeddings) as (server, address):
-        print(f"embeddings {embeddings}: listening after {time.monotonic() - began:.1f} s, {resident_mb(server):.0f} MB at rest")
-        before = resident_mb(server)
-        for number in range(LARGE_CATALOGS):
+    with running_server("--store", "memory:", "--embeddings", embeddings, "--http", "127.0.0.1:0") as (server, address):
+        print(
+            f"embeddings {embeddings}: listening after {time.monotonic() - began:.1f} s, {resident_mb(server):.0f} MB at rest"
+        )
+        before, estimate = 0.0, 0.0
+        for number in range(WARM_UP + LARGE_CATALOGS):
+            if number == WARM_UP:
+                before, estimate = resident_mb(server), estimated_mb(server)
             with Client(address, tenant=f"large{number}", timeout=60) as client:
                 _fill(client, real, LARGE)
-        each = (resident_mb(server) - before) / LARGE_CATALOGS
-        print(f"  {each:.1f} MB for a catalog of {LARGE} tools")
+        taken, estimate = resident_mb(server) - before, estimated_mb(server) - estimate
+        print(f"  {before:.0f} MB with the first {WARM_UP} catalogs of {LARGE} tools, and then")
+        print(f"  {taken / LARGE_CATALOGS:.1f} MB for each, estimated as {estimate / LARGE_CATALOGS:.1f} MB")
         before = resident_mb(server)
         for number in range(TENANTS):
             with Client(address, tenant=f"small{number}", timeout=60) as client:
