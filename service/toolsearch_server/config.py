@@ -58,6 +58,7 @@ class Config:
     log_format: str = "json"
     drain_delay: float = 2.0
     drain_grace: float = 20.0
+    connection_age: float | None = None
     idle_seconds: float = 3600.0
     embeddings: Choice = AUTO
     mcp_config: Path | None = None

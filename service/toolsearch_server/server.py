@@ -190,8 +190,10 @@ class Server:
         )
         searching = search_service.ToolSearchService(catalogs, self._limits, self._observers.tracer)
         writing = catalog_service.CatalogService(catalogs, self._limits, self._observers.audit)
+        age = self._config.connection_age
         server = grpc.aio.server(
             options=[
+                *([] if age is None else [("grpc.max_connection_age_ms", int(age * 1000))]),
                 ("grpc.so_reuseport", 0),  # a second server on the port must fail, not share it
                 ("grpc.max_receive_message_length", self._limits.request_bytes),
                 ("grpc.max_send_message_length", -1),
