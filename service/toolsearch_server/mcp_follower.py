@@ -6,7 +6,7 @@ import random
 import secrets
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -35,6 +35,7 @@ KNOWN_PROBLEMS = 100
 log = structlog.get_logger()
 
 Planner = Callable[[Entries], Outcome]
+Connect = Callable[[ServerSpec, WatchLimits, Limits], AbstractAsyncContextManager[Session]]
 State = Literal["waiting for lease", "connecting", "following", "away", "removing"]
 
 
@@ -69,6 +70,10 @@ class WatchSettings:
     audit: Audit = field(default_factory=Audit)
     metrics: Metrics | None = None
     tracer: Tracer = field(default_factory=NoTracer)
+    connect: Connect = connected
+    """How a session is begun; whoever wants to use it too puts something around `connected`."""
+    told: "Callable[[ServerStatus], None]" = lambda _: None
+    """Hears of every listing that was written, and of every failure."""
 
     def count(self, outcome: str) -> None:
         """A listing that ended so."""
@@ -212,7 +217,7 @@ class ServerFollower:
             if self._state == "waiting for lease":
                 self._state = "connecting"
             try:
-                async with connected(self.spec, self._settings.watch_limits, self._settings.limits) as session:
+                async with self._settings.connect(self.spec, self._settings.watch_limits, self._settings.limits) as session:
                     self._session = session
                     await self._keep_listing(session, delays)
             except (Exception, BaseExceptionGroup) as error:  # whatever it is, it is tried again
@@ -237,6 +242,7 @@ class ServerFollower:
             self._settings.count("listed")
             self._listed(listing)
             await self._store(session, listing)
+            self._settings.told(self.status())
             await self._something_new(session)
             # A server that notifies all the time is listed at most half of the time.
             await asyncio.sleep(max(self._settings.settle_seconds, 2 * ended - began - time.monotonic()))
@@ -297,6 +303,7 @@ class ServerFollower:
         self._state, self._error = "away", error
         if self._away_since is None:
             self._away_since = time.monotonic()
+        self._settings.told(self.status())
 
     async def _age(self) -> None:
         """What a server that is away had listed is kept, then tagged as stale, then removed."""

@@ -19,16 +19,23 @@ from mcp.client.session import IncomingMessage
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import SubscriptionLost
+from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.message import SessionMessage
 from mcp_types import (
+    CONNECTION_CLOSED,
     INVALID_PARAMS,
+    REQUEST_TIMEOUT,
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
     Implementation,
+    InputRequiredResult,
     PromptListChangedNotification,
     ResourceListChangedNotification,
     ToolListChangedNotification,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from toolsearch_server.entry import Kind
 from toolsearch_server.errors import shorten
@@ -64,6 +71,10 @@ _CHANGES: dict[type, str] = {
 }
 
 
+Called = CallToolResult | InputRequiredResult
+_CALLED: TypeAdapter[Called] = TypeAdapter(Called)
+
+
 class ConnectionLost(Exception):
     """The connection cannot be used (any more). The message is short and has no secrets."""
 
@@ -79,6 +90,8 @@ class Session:
         self._spec = spec
         self._limits = limits
         self._entry_limits = entries
+        self.listing: Listing | None = None
+        """The newest."""
 
     @property
     def pending(self) -> bool:
@@ -110,7 +123,35 @@ class Session:
             raise ConnectionLost(f"listing took more than {allowed:g} seconds (listing_seconds)") from None
         except (MCPError, ValidationError) as error:
             raise ConnectionLost(describe(error, self._spec)) from error
-        return collector.listing()
+        self.listing = collector.listing()
+        return self.listing
+
+    async def call(self, params: CallToolRequestParams, *, seconds: float, progress: ProgressFnT | None = None) -> Called:
+        """Call a tool, once. What the server refuses is an MCPError, as it said it; its answer is not compared with a schema.
+
+        Raises ConnectionLost if there is no answer: whether the call had an effect is then not known.
+        """
+        if self._connection.error is not None:
+            raise self._connection.error
+        try:
+            # Not the SDK's call_tool, which may list tools or call twice.
+            return await self._client.session.send_request(
+                CallToolRequest(params=params),
+                _CALLED,
+                request_read_timeout_seconds=seconds,
+                progress_callback=progress,
+            )
+        except MCPError as error:
+            if isinstance(self._spec.transport, HttpTransport):
+                # It may have restarted, which only a listing tells.
+                self.nudge()
+            if error.code == REQUEST_TIMEOUT:
+                raise ConnectionLost(f"no answer within {seconds:g} seconds (call_seconds)") from error
+            if error.code == CONNECTION_CLOSED:
+                raise ConnectionLost("the connection ended before the answer") from error
+            raise
+        except ValidationError as error:
+            raise ConnectionLost(describe(error, self._spec)) from error
 
     async def _walk(self, kind: str, before: Collector) -> Collector:
         """All pages of one kind, from the first again when the server does not know its cursor any more."""
