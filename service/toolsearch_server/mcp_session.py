@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, urlsplit
 import anyio
 import httpx2
 from mcp import Client, MCPError, StdioServerParameters
-from mcp.client._transport import ReadStream, TransportStreams
+from mcp.client._transport import ReadStream, TransportStreams, WriteStream
 from mcp.client.session import IncomingMessage
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
@@ -22,6 +22,7 @@ from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.message import SessionMessage
 from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
     CONNECTION_CLOSED,
     INVALID_PARAMS,
     REQUEST_TIMEOUT,
@@ -30,6 +31,7 @@ from mcp_types import (
     CallToolResult,
     Implementation,
     InputRequiredResult,
+    JSONRPCRequest,
     PromptListChangedNotification,
     ResourceListChangedNotification,
     ToolListChangedNotification,
@@ -73,6 +75,7 @@ _CHANGES: dict[type, str] = {
 
 Called = CallToolResult | InputRequiredResult
 _CALLED: TypeAdapter[Called] = TypeAdapter(Called)
+_call_capabilities: contextvars.ContextVar[dict[str, Any] | None] = contextvars.ContextVar("call_capabilities", default=None)
 
 
 class ConnectionLost(Exception):
@@ -126,13 +129,23 @@ class Session:
         self.listing = collector.listing()
         return self.listing
 
-    async def call(self, params: CallToolRequestParams, *, seconds: float, progress: ProgressFnT | None = None) -> Called:
+    async def call(
+        self,
+        params: CallToolRequestParams,
+        *,
+        seconds: float,
+        progress: ProgressFnT | None = None,
+        capabilities: dict[str, Any] | None = None,
+    ) -> Called:
         """Call a tool, once. What the server refuses is an MCPError, as it said it; its answer is not compared with a schema.
+
+        `capabilities`: of whoever the call is made for, whom a server of the newest protocol may ask for input.
 
         Raises ConnectionLost if there is no answer: whether the call had an effect is then not known.
         """
         if self._connection.error is not None:
             raise self._connection.error
+        declared = _call_capabilities.set(capabilities)
         try:
             # Not the SDK's call_tool, which may list tools or call twice.
             return await self._client.session.send_request(
@@ -152,6 +165,8 @@ class Session:
             raise
         except ValidationError as error:
             raise ConnectionLost(describe(error, self._spec)) from error
+        finally:
+            _call_capabilities.reset(declared)
 
     async def _walk(self, kind: str, before: Collector) -> Collector:
         """All pages of one kind, from the first again when the server does not know its cursor any more."""
@@ -346,7 +361,7 @@ async def _transport(spec: ServerSpec, limits: WatchLimits, ended: asyncio.Event
     transport = spec.transport
     opened = _stdio(transport) if isinstance(transport, StdioTransport) else _http(transport, limits)
     async with opened as (read, write):
-        yield _NoticedEnd(read, ended), write
+        yield _NoticedEnd(read, ended), _Declaring(write)
 
 
 @asynccontextmanager
@@ -432,6 +447,32 @@ class _NoticedEnd:
             return await self.receive()
         except anyio.EndOfStream:
             raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class _Declaring:
+    """A write stream that lets a call declare capabilities of its own: the SDK declares the same for every request."""
+
+    def __init__(self, stream: WriteStream[SessionMessage]) -> None:
+        self._stream = stream
+
+    async def send(self, item: SessionMessage) -> None:
+        capabilities = _call_capabilities.get()
+        if capabilities is not None and isinstance(item.message, JSONRPCRequest):
+            meta = (item.message.params or {}).get("_meta", {})
+            if CLIENT_CAPABILITIES_META_KEY in meta:  # only the protocol of 2026 has them here
+                meta[CLIENT_CAPABILITIES_META_KEY] = capabilities
+        await self._stream.send(item)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
     async def __aenter__(self) -> Self:
         return self

@@ -6,6 +6,7 @@ from typing import Any
 
 from mcp.server.context import ServerRequestContext
 from mcp_types import (
+    SERVER_INFO_META_KEY,
     CallToolRequestParams,
     CallToolResult,
     InputRequiredResult,
@@ -85,7 +86,7 @@ class Calls:
         self._under_way += 1
         try:
             result = await self._upstreams.call(
-                offered.server, forwarded, ctx.session.report_progress if wants_progress else None
+                offered.server, forwarded, ctx.session.report_progress if wants_progress else None, _capabilities(ctx)
             )
         finally:
             self._under_way -= 1
@@ -110,6 +111,8 @@ class Calls:
                 f"the server {server!r} asks for input before it goes on, which this client's protocol "
                 f"({ctx.protocol_version}) cannot be asked for; the call has no result"
             )
+        if result.meta is not None:
+            result.meta.pop(SERVER_INFO_META_KEY, None)  # every server says this for itself
         size, most = len(result.model_dump_json(by_alias=True)), self._limits.call_result_bytes
         if size > most:
             raise CallFailed(
@@ -119,6 +122,14 @@ class Calls:
             # Older protocols know objects only; the same is in the text.
             return result.model_copy(update={"structured_content": None})
         return result
+
+
+def _capabilities(ctx: Context) -> dict[str, Any] | None:
+    """What the client can be asked for; only in the newest protocol can questions be passed on."""
+    declared = ctx.session.client_capabilities
+    if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS or declared is None:
+        return None
+    return declared.model_dump(by_alias=True, exclude_none=True, mode="json", include={"elicitation", "sampling", "roots"})
 
 
 def _forwarded_meta(meta: RequestParamsMeta | None) -> RequestParamsMeta | None:

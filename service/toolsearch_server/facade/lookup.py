@@ -37,6 +37,8 @@ class Lookup:
         self._calls = calls
         self._destructive = destructive
         self._revision = revision
+        self._known_at = 0
+        self._known: dict[str, Entry] = {}
 
     async def find(self, arguments: Mapping[str, Any]) -> Answer:
         revision, starting = await self._revision()
@@ -105,6 +107,19 @@ class Lookup:
     async def resolve(self, name: str) -> Entry | tuple[str, ...]:
         """The entry of this name or alias, or names that are near."""
         revision, _ = await self._revision()
+        if revision is None:
+            return await self._resolved(name, None)
+        # Nobody else writes to this catalog: at one revision a name means one thing.
+        if revision != self._known_at:
+            self._known_at, self._known = revision, {}
+        if name not in self._known:
+            found = await self._resolved(name, revision)
+            if not isinstance(found, Entry):
+                return found
+            self._known[name] = found
+        return self._known[name]
+
+    async def _resolved(self, name: str, revision: int | None) -> Entry | tuple[str, ...]:
         result = await self._client.get_tools([name], detail=Detail.SUMMARY, min_revision=revision)
         return result.entries[0] if result.entries else result.missing[0].near_names
 

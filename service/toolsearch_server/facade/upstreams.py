@@ -168,13 +168,15 @@ class Upstreams:
             raise CallFailed(f"the server {server!r} does not offer {name!r} any more; look for another with find_tools")
         return offered
 
-    async def call(self, server: str, params: CallToolRequestParams, progress: ProgressFnT | None) -> Called:
+    async def call(
+        self, server: str, params: CallToolRequestParams, progress: ProgressFnT | None, capabilities: dict[str, Any] | None
+    ) -> Called:
         """Raises CallFailed, and MCPError for what the server refuses."""
         session = self._upstreams[server].session
         if session is None:
             raise CallFailed(f"the server {server!r} is away; it is being retried, the call was not made")
         try:
-            return await session.call(params, seconds=self._limits.call_seconds, progress=progress)
+            return await session.call(params, seconds=self._limits.call_seconds, progress=progress, capabilities=capabilities)
         except ConnectionLost as error:
             raise CallFailed(
                 f"the server {server!r} did not answer: {error}; it is being retried, the call is not repeated, "
