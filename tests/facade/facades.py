@@ -1,15 +1,16 @@
 """Facades as real processes, between a real MCP client and real MCP servers."""
 
+import asyncio
 import json
 import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
@@ -18,6 +19,8 @@ from mcp_types import CallToolResult, TextContent
 SCRIPT = Path(__file__).with_name("tool_server_under_test.py")
 COMMAND = str(Path(sys.executable).with_name("toolsearch"))
 SECONDS = 30.0
+
+Value = TypeVar("Value")
 
 ADD = {"a": 1, "b": 2}
 
@@ -91,7 +94,7 @@ def environment(**more: str) -> dict[str, str]:
 async def facade(*arguments: str, mode: str = "auto", log: Path | None = None, **options: Any) -> AsyncIterator[Client]:
     """An MCP client of a facade that it starts."""
     parameters = StdioServerParameters(command=COMMAND, args=["mcp", *arguments], env=environment())
-    with open(log or os.devnull, "w") as errors:
+    with (log or Path(os.devnull)).open("w") as errors:
         async with Client(stdio_client(parameters, errlog=errors), mode=mode, cache=None, **options) as client:
             yield client
 
@@ -105,6 +108,21 @@ async def ask(client: Client, name: str, /, **arguments: Any) -> dict[str, Any]:
     result = await call(client, name, **arguments)
     assert isinstance(result.structured_content, dict)
     return result.structured_content
+
+
+async def until(condition: Callable[[], Awaitable[Value]], *, seconds: float = 20.0) -> Value:
+    """What `condition` returns once it is true; other processes make it so."""
+    async with asyncio.timeout(seconds):
+        while not (value := await condition()):
+            await asyncio.sleep(0.01)
+        return value
+
+
+async def until_found(client: Client, query: str, name: str) -> None:
+    async def found() -> bool:
+        return name in [match["name"] for match in (await ask(client, "find_tools", query=query))["matches"]]
+
+    await until(found)
 
 
 def text(result: CallToolResult) -> str:

@@ -1,4 +1,3 @@
-import asyncio
 import os
 import signal
 import sys
@@ -20,24 +19,34 @@ from facade.facades import (
     listening,
     text,
     tools_named,
+    until,
+    until_found,
     write_config,
 )
 from support import tool
 from watcher.servers import eventually
 
 
-async def until_found(client: Client, query: str, name: str) -> None:
-    async with asyncio.timeout(20):
-        while name not in [match["name"] for match in (await ask(client, "find_tools", query=query))["matches"]]:
-            await asyncio.sleep(0.01)
-
-
 async def until_called(client: Client, **arguments: Any) -> CallToolResult:
     """The first result that is no error."""
-    async with asyncio.timeout(20):
-        while (result := await call(client, "call_tool", **arguments)).is_error:
-            await asyncio.sleep(0.01)
-        return result
+
+    async def called() -> CallToolResult | None:
+        result = await call(client, "call_tool", **arguments)
+        return None if result.is_error else result
+
+    result = await until(called)
+    assert result is not None
+    return result
+
+
+async def until_refused(client: Client, words: str, **arguments: Any) -> str:
+    """The first refusal with these words."""
+
+    async def refused() -> str:
+        result = await call(client, "call_tool", **arguments)
+        return text(result) if result.is_error and words in text(result) else ""
+
+    return await until(refused)
 
 
 async def test_a_tool_that_appears_is_found_and_called_while_the_list_of_tools_stays(config: Path, calc: ToolServer) -> None:
@@ -104,12 +113,9 @@ async def test_a_server_that_is_away_is_named_with_the_reason(tmp_path: Path, ca
         await call(client, "call_tool", name="calc_add", arguments=ADD)
         program.rename(tmp_path / "away")
         os.kill(calc.pids[0], signal.SIGKILL)
-        async with asyncio.timeout(20):
-            while "No such file" not in text(result := await call(client, "call_tool", name="calc_add", arguments=ADD)):
-                await asyncio.sleep(0.01)
-        assert result.is_error
-        assert "the server 'calc' is away" in text(result)
-        assert "it is being retried, the call was not made" in text(result)
+        refusal = await until_refused(client, "No such file", name="calc_add", arguments=ADD)
+        assert "the server 'calc' is away" in refusal
+        assert "it is being retried, the call was not made" in refusal
         (tmp_path / "away").rename(program)
         assert (await until_called(client, name="calc_add", arguments=ADD)).structured_content == {"sum": 3}
 
@@ -155,9 +161,7 @@ async def test_the_configuration_is_read_again_when_it_changes(tmp_path: Path, c
         write_config(config, {"other": other})
         assert (await until_called(client, name="other_add", arguments=ADD)).structured_content == {"sum": 3}
         await eventually(lambda: ended(calc.pids[0]))
-        async with asyncio.timeout(20):
-            while "there is no tool" not in text(await call(client, "call_tool", name="calc_add", arguments=ADD)):
-                await asyncio.sleep(0.01)
+        await until_refused(client, "there is no tool", name="calc_add", arguments=ADD)
 
 
 async def test_tenants_and_catalogs_of_the_file_do_not_matter_here(tmp_path: Path, calc: ToolServer) -> None:

@@ -68,13 +68,11 @@ class Lookup:
     async def page(self, arguments: Mapping[str, Any]) -> Answer:
         """A page begins after the name that its token is, so that changes between pages repeat and lose nothing else."""
         revision, starting = await self._revision()
-        token, answer = arguments.get("page_token", ""), Answer()
-        if not token and "namespace" not in arguments:
-            answer["namespaces"] = await self._namespaces(revision)
-        namespaces = [arguments["namespace"]] if "namespace" in arguments else []
+        token, namespace = arguments.get("page_token", ""), arguments.get("namespace", "")
+        answer: Answer = {"namespaces": await self._namespaces(namespace, revision)} if not token else {}
         page: list[Entry] = []
         entries = self._client.list_tools(
-            self._filter({"namespaces": namespaces}), page_size=SERVICE_PAGE_SIZE, min_revision=revision
+            self._filter({"namespaces": [namespace] if namespace else []}), page_size=SERVICE_PAGE_SIZE, min_revision=revision
         )
         async for entry in entries:
             if entry.name <= token:
@@ -123,9 +121,13 @@ class Lookup:
         result = await self._client.get_tools([name], detail=Detail.SUMMARY, min_revision=revision)
         return result.entries[0] if result.entries else result.missing[0].near_names
 
-    async def _namespaces(self, revision: int | None) -> list[Answer]:
+    async def _namespaces(self, parent: str, revision: int | None) -> list[Answer]:
+        """Those directly below."""
+        depth = parent.count(".") + 1 if parent else 0
         shown: list[Answer] = []
-        async for space in self._client.list_namespaces(min_revision=revision):
+        async for space in self._client.list_namespaces(parent, min_revision=revision):
+            if space.name.count(".") != depth or not space.name:
+                continue
             if len(shown) == NAMESPACES_SHOWN:
                 break
             shown.append({"name": space.name, "tools": space.total_entry_count})

@@ -102,14 +102,13 @@ class Facade:
                 await asyncio.sleep(backoff(failures, first=FIRST_RETRY_SECONDS, last=LAST_RETRY_SECONDS))
 
     async def _list_tools(self, ctx: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
-        self._remember(ctx)
         await self._revision()
         with suppress(ToolSearchError):  # then without those that became eager just now
             await self._refresh()
+        self._remember(ctx)
         return ListToolsResult(tools=[*self._own, *(eager.tool for eager in self._eager.values())])
 
     async def _call_tool(self, ctx: Context, params: CallToolRequestParams) -> Called:
-        self._remember(ctx)
         try:
             return await self._answer(ctx, params)
         except (CallFailed, ToolSearchError) as error:
@@ -177,7 +176,7 @@ class Facade:
                     await session.send_tool_list_changed()
 
     def _remember(self, ctx: Context) -> None:
-        """Newer clients subscribe; older ones are told on their connection."""
+        """Who has a list is told when it changes: newer clients subscribe, older ones hear of it on their connection."""
         if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
             return
         key = "" if ctx.request is None else ctx.request.headers.get("mcp-session-id", "")
