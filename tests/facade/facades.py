@@ -113,7 +113,7 @@ async def ask(client: Client, name: str, /, **arguments: Any) -> dict[str, Any]:
 async def until(condition: Callable[[], Awaitable[Value]], *, seconds: float = 20.0) -> Value:
     """What `condition` returns once it is true; other processes make it so."""
     async with asyncio.timeout(seconds):
-        while not (value := await condition()):
+        while not (value := await condition()):  # noqa: ASYNC110 another process makes it true
             await asyncio.sleep(0.01)
         return value
 

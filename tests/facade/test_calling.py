@@ -43,7 +43,8 @@ async def test_metadata_of_a_result_is_passed_on(shared: Shared) -> None:
 async def test_metadata_of_a_call_is_passed_on(shared: Shared) -> None:
     async with Client(shared.url) as client:
         arguments = {"name": "calc_echo", "arguments": {"text": "hi"}}
-        result = await client.call_tool("call_tool", arguments, meta={"example.com/turn": 7})  # type: ignore[typeddict-unknown-key]
+        meta: Any = {"example.com/turn": 7}
+        result = await client.call_tool("call_tool", arguments, meta=meta)
     heard = json.loads(text(result))
     assert heard["arguments"] == {"text": "hi"}
     assert heard["meta"]["example.com/turn"] == 7
@@ -83,12 +84,12 @@ async def test_a_result_that_breaks_its_own_schema_is_passed_on(shared: Shared) 
 async def test_progress_arrives_in_order(shared: Shared, server: str, mode: str) -> None:
     heard: list[tuple[float, float | None, str | None]] = []
 
-    async def progress(done: float, total: float | None, message: str | None) -> None:
-        heard.append((done, total, message))
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        heard.append((progress, total, message))
 
     async with Client(shared.url, mode=mode) as client:
         arguments = {"name": f"{server}_count", "arguments": {"steps": 5}}
-        await client.call_tool("call_tool", arguments, progress_callback=progress)
+        await client.call_tool("call_tool", arguments, progress_callback=on_progress)
     assert heard == [(step, 5, f"step {step}") for step in range(1, 6)]
 
 
@@ -98,12 +99,12 @@ async def test_a_call_that_is_cancelled_is_cancelled_at_its_server(shared: Share
     before = shared.server(server).events.count("cancelled wait")
     waiting = asyncio.Event()
 
-    async def progress(_done: float, _total: float | None, _message: str | None) -> None:
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
         waiting.set()
 
     async with Client(shared.url, mode=mode) as client:
         arguments = {"name": f"{server}_wait"}
-        task = asyncio.create_task(client.call_tool("call_tool", arguments, progress_callback=progress))
+        task = asyncio.create_task(client.call_tool("call_tool", arguments, progress_callback=on_progress))
         async with asyncio.timeout(20):
             await waiting.wait()
         task.cancel()
@@ -170,7 +171,7 @@ async def test_clients_can_tell_the_two_apart(shared: Shared) -> None:
 
 
 async def test_a_server_may_ask_the_user_of_a_new_client(shared: Shared) -> None:
-    async def elicit(_context: Any, params: ElicitRequestParams) -> ElicitResult:
+    async def elicit(context: Any, params: ElicitRequestParams) -> ElicitResult:
         assert params.message == "who?"
         return ElicitResult(action="accept", content={"name": "Ada"})
 
@@ -187,7 +188,7 @@ async def test_a_server_that_asks_an_older_client_is_refused_clearly(shared: Sha
 
 @pytest.mark.parametrize("server", ["calc", "web"])
 async def test_a_server_hears_what_the_client_can_be_asked_for(shared: Shared, server: str) -> None:
-    async def elicit(_context: Any, _params: ElicitRequestParams) -> ElicitResult:
+    async def elicit(context: Any, params: ElicitRequestParams) -> ElicitResult:
         return ElicitResult(action="cancel")
 
     async with Client(shared.url, elicitation_callback=elicit) as client:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import structlog
 
@@ -54,8 +55,7 @@ async def _run(settings: Settings, environment: Mapping[str, str]) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     async with AsyncExitStack() as stack:
         opening = asyncio.create_task(_open(settings, environment, stack))
-        await _first(opening, stopped)
-        if not opening.done():
+        if not await _ended_first(opening, stopped):
             return
         facade, servers = opening.result()
         server = facade.server(servers)
@@ -65,23 +65,25 @@ async def _run(settings: Settings, environment: Mapping[str, str]) -> None:
             await stopped.wait()
             return
         speaking = asyncio.create_task(serve_stdio(server))
-        await _first(speaking, stopped)
+        if await _ended_first(speaking, stopped):
+            speaking.result()
     log.info("stopped")
     if not speaking.done():
         # A thread writes to a client that does not read, and would be waited for.
         sys.stderr.flush()
         os._exit(0)
-    speaking.result()
 
 
-async def _first(task: "asyncio.Task[object]", stopped: asyncio.Event) -> None:
-    """Wait for the task; when it is told to stop, only a while longer."""
+async def _ended_first(task: "asyncio.Task[Any]", stopped: asyncio.Event) -> bool:
+    """Whether the task ended before it was told to stop; then it has only a while longer."""
     stopping = asyncio.create_task(stopped.wait())
     await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
-    if not task.done():
-        task.cancel()
-        await asyncio.wait({task}, timeout=END_SECONDS)
+    if task.done():
+        return True
+    task.cancel()
+    await asyncio.wait({task}, timeout=END_SECONDS)
+    return False
 
 
 async def _open(settings: Settings, environment: Mapping[str, str], stack: AsyncExitStack) -> tuple[Facade, list[str]]:
