@@ -1,5 +1,6 @@
 """A facade of a service that runs elsewhere."""
 
+import asyncio
 import signal
 from pathlib import Path
 
@@ -106,3 +107,16 @@ async def test_a_facade_serves_many_clients_from_one_process_of_each_server(tmp_
             for client in (one, other):
                 assert (await call(client, "call_tool", name="calc_add", arguments=ADD)).structured_content == {"sum": 3}
         assert len(calc.pids) == 1
+
+
+async def test_an_eager_tool_is_listed_as_soon_as_the_service_knows_it(
+    address: str, tenant: str, client: ServiceClient, config: Path
+) -> None:
+    client.sync_server("calc", [])
+    async with facade("--target", address, "--tenant", tenant, "--mcp-config", str(config), "--eager", "calc:add") as mcp:
+        assert len((await mcp.list_tools()).tools) == 5
+        async with mcp.listen(tools_list_changed=True) as subscription, asyncio.timeout(20):
+            client.sync_server("calc", [tool("add", "Adds")])
+            async for _ in subscription:
+                break
+        assert tools_named((await mcp.list_tools()).tools)[5:] == ["calc_add"]

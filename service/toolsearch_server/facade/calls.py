@@ -58,7 +58,7 @@ class Calls:
             raise CallFailed(f"there is no tool {shorten(name)!r}{near}; find_tools finds others")
         if found.kind is not Kind.TOOL:
             raise CallFailed(f"{shorten(name)!r} is a {found.kind.value}, which cannot be called")
-        offered = self._upstreams.find(found.server, found.local_name)
+        offered = await self._upstreams.find(found.server, found.local_name)
         # The server's own word counts: a catalog may be older, or written by somebody else.
         if offered.annotations.destructive and not may_destroy:
             self._refuse_destructive(found.alias)

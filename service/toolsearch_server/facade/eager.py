@@ -1,7 +1,8 @@
 """Tools that are listed as themselves, beside the facade's own: those that the user or their server asked for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from glob import escape
 from typing import Any
 
 import structlog
@@ -12,7 +13,7 @@ from toolsearch import AsyncClient, Filter, Kind
 from toolsearch_server.facade.lookup import cut
 from toolsearch_server.facade.settings import Destructive, EagerPattern
 from toolsearch_server.facade.tools import ALWAYS_LOAD, RESERVED
-from toolsearch_server.facade.upstreams import Offered, Upstreams
+from toolsearch_server.facade.upstreams import Offered
 from toolsearch_server.limits import Limits
 
 SERVICE_PAGE_SIZE = 1_000
@@ -29,25 +30,26 @@ class Eager:
     local_name: str
 
 
-async def eager_tools(
-    client: AsyncClient,
-    upstreams: Upstreams,
-    patterns: Sequence[EagerPattern],
-    destructive: Destructive,
-    limits: Limits,
-) -> dict[str, Eager]:
-    """By alias, in the order of aliases."""
-    wanted = {
+Wanted = dict[tuple[str, str], Offered]
+"""By server and the server's own name."""
+
+
+def wanted_tools(all_offered: Iterable[Offered], patterns: Sequence[EagerPattern], destructive: Destructive) -> Wanted:
+    return {
         (offered.server, offered.name): offered
-        for offered in upstreams.offered()
+        for offered in all_offered
         if _is_eager(offered, patterns) and not (destructive == "exclude" and offered.annotations.destructive)
     }
+
+
+async def eager_tools(client: AsyncClient, wanted: Wanted, revision: int | None, limits: Limits) -> dict[str, Eager]:
+    """By alias, in the order of names."""
     if not wanted:
         return {}
-    servers = sorted({server for server, _ in wanted})
+    servers = sorted({escape(server) for server, _ in wanted})
     names = Filter(servers=servers, kinds=[Kind.TOOL])
     found: dict[str, Eager] = {}
-    async for entry in client.list_tools(names, page_size=SERVICE_PAGE_SIZE, min_revision=upstreams.revision or None):
+    async for entry in client.list_tools(names, page_size=SERVICE_PAGE_SIZE, min_revision=revision):
         offered = wanted.get((entry.server, entry.local_name))
         if offered is None or entry.alias in RESERVED:
             continue

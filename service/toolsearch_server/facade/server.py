@@ -27,8 +27,8 @@ from toolsearch_server.errors import shorten
 from toolsearch_server.facade import tools
 from toolsearch_server.facade.arguments import ArgumentCheck
 from toolsearch_server.facade.calls import ArgumentsRefused, Calls, Context, answer, failure
-from toolsearch_server.facade.eager import Eager, eager_tools
-from toolsearch_server.facade.lookup import Lookup
+from toolsearch_server.facade.eager import Eager, eager_tools, wanted_tools
+from toolsearch_server.facade.lookup import Lookup, cut
 from toolsearch_server.facade.settings import Settings
 from toolsearch_server.facade.tools import CALL_DESTRUCTIVE, own_tools
 from toolsearch_server.facade.upstreams import CallFailed, Upstreams
@@ -36,9 +36,9 @@ from toolsearch_server.mcp_session import Called
 
 NOTIFIED_SESSIONS = 1_000
 """Of older clients; the least recently heard of are not told of changes any more."""
-STARTING_SECONDS = 5.0
-"""For servers that have just been started to be listed; then answers go without them, and say so."""
 ANNOUNCE_SECONDS = 1.0
+SERVERS_LENGTH = 1_000
+"""Of their names, in what models are told at the start."""
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 0.2, 10.0
 
 log = structlog.get_logger()
@@ -70,6 +70,7 @@ class Facade:
             self._calls = Calls(self._lookup, upstreams, settings.limits, settings.destructive)
         self._eager: dict[str, Eager] = {}
         self._outdated = outdated
+        self._has_eager = asyncio.Event()
         self._refreshing = asyncio.Lock()
         self._bus = InMemorySubscriptionBus()
         self._sessions: OrderedDict[str, ServerSession] = OrderedDict()
@@ -77,7 +78,7 @@ class Facade:
     def server(self, servers: list[str]) -> Server[Any]:
         destructive = f", or with {CALL_DESTRUCTIVE} if it may destroy" if self._settings.destructive == "separate" else ""
         calling = "" if self._calls is None else CALLING.format(destructive=destructive)
-        named = f" Servers: {', '.join(servers)}." if servers else ""
+        named = f" Servers: {cut(', '.join(servers), SERVERS_LENGTH)}." if servers else ""
         return _Server(
             "toolsearch",
             version=distribution.version("toolsearch-server"),
@@ -90,6 +91,12 @@ class Facade:
 
     async def run(self) -> None:
         """Keep the eager tools as the servers have them, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._keep_refreshing())
+            if self._settings.target is not None:
+                group.create_task(self._keep_watching())
+
+    async def _keep_refreshing(self) -> None:
         failures = 0
         while True:
             await self._outdated.wait()
@@ -100,6 +107,20 @@ class Facade:
                 failures += 1
                 log.warning("eager tools are not known", error=str(error))
                 await asyncio.sleep(backoff(failures, first=FIRST_RETRY_SECONDS, last=LAST_RETRY_SECONDS))
+
+    async def _keep_watching(self) -> None:
+        """A service elsewhere may hear of a tool later than we do, and give it another name."""
+        await self._has_eager.wait()
+        failures = 0
+        while True:
+            try:
+                async for _ in self._client.watch():
+                    failures = 0
+                    self._outdated.set()
+            except ToolSearchError as error:
+                log.warning("the catalog is not watched", error=str(error))
+            failures += 1
+            await asyncio.sleep(backoff(failures, first=FIRST_RETRY_SECONDS, last=LAST_RETRY_SECONDS))
 
     async def _list_tools(self, ctx: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
         await self._revision()
@@ -139,7 +160,7 @@ class Facade:
         eager = self._eager.get(params.name)
         if eager is None or self._upstreams is None or self._calls is None:
             raise MCPError(INVALID_PARAMS, f"there is no tool {shorten(params.name)!r} here; find_tools finds tools to call")
-        offered = self._upstreams.find(eager.server, eager.local_name)
+        offered = await self._upstreams.find(eager.server, eager.local_name)
         if offered.annotations.destructive and self._settings.destructive == "exclude":
             raise CallFailed(f"{params.name} may destroy something, and this facade keeps such tools out")
         return await self._calls.forward(ctx, params, offered, params.name, params.arguments or {})
@@ -148,7 +169,7 @@ class Facade:
         """Of the catalog, to be seen by answers; and servers that are not in it yet."""
         if self._upstreams is None:
             return None, []
-        starting = await self._upstreams.settle(STARTING_SECONDS)
+        starting = await self._upstreams.settle()
         return self._upstreams.revision or None, starting
 
     async def _refresh(self) -> None:
@@ -158,9 +179,11 @@ class Facade:
             if not self._outdated.is_set():
                 return
             self._outdated.clear()
+            wanted = wanted_tools(self._upstreams.offered(), self._settings.eager, self._settings.destructive)
+            if wanted:
+                self._has_eager.set()
             try:
-                settings = self._settings
-                newest = await eager_tools(self._client, self._upstreams, settings.eager, settings.destructive, settings.limits)
+                newest = await eager_tools(self._client, wanted, self._upstreams.revision or None, self._settings.limits)
             except ToolSearchError:
                 self._outdated.set()
                 raise

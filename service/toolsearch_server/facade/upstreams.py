@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -30,6 +30,10 @@ INSIDE = "TOOLSEARCH_MCP_INSIDE"
 """Set for the servers that a facade starts: one that finds itself among them would start itself for ever."""
 
 LAST_RETRY_SECONDS = 30.0
+CONNECT_SECONDS = 30.0
+"""For a server that was never connected, when one of its tools is called."""
+STARTING_SECONDS = 10.0
+"""For servers that have just been started to be listed; then answers go without them, and say so."""
 
 log = structlog.get_logger()
 
@@ -104,8 +108,9 @@ class Upstreams:
         self._told = told
         self._specs: dict[str, ServerSpec] = {}
         self._upstreams: dict[str, _Upstream] = {}
-        self._settled: set[str] = set()
-        self._all_settled = asyncio.Event()
+        self._settled: dict[str, asyncio.Event] = {}
+        """By server: whether it was listed or failed once."""
+        self._began = asyncio.get_running_loop().time()
         self.revision = 0
         """Of the catalog, with all that was listed so far."""
         settings = WatchSettings(
@@ -125,10 +130,9 @@ class Upstreams:
 
     def configure(self, config: McpConfig) -> None:
         self._specs = {spec.name: self._own(spec) for spec in config.servers if not _is_facade(spec)}
-        self._settled &= self._specs.keys()
+        self._settled = {name: self._settled.get(name) or asyncio.Event() for name in self._specs}
         self._upstreams = {name: self._upstreams.get(name) or _Upstream() for name in self._specs}
         self._watcher.configure(McpConfig(tuple(self._specs.values()), config.notes))
-        self._check_settled()
 
     def _own(self, spec: ServerSpec) -> ServerSpec:
         """All servers are in one catalog here, whatever the file says of tenants and catalogs."""
@@ -137,27 +141,31 @@ class Upstreams:
             transport = replace(transport, env={**transport.env, INSIDE: str(os.getpid())})
         return replace(spec, tenant=self._key.tenant, catalog=self._key.catalog, transport=transport)
 
-    async def settle(self, seconds: float) -> list[str]:
-        """Wait until every server was listed or failed once. Those that did neither in time."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self._all_settled.wait()
-        except TimeoutError:
-            pass
-        return sorted(self._specs.keys() - self._settled)
+    async def settle(self) -> list[str]:
+        """Wait until every server was listed or failed once, if it has just begun. Those that did neither in time."""
+        left = self._began + STARTING_SECONDS - asyncio.get_running_loop().time()
+        if left > 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    for settled in list(self._settled.values()):
+                        await settled.wait()
+        return sorted(name for name, settled in self._settled.items() if not settled.is_set())
 
     def away(self) -> dict[str, str]:
         """Servers that cannot be called now, and why."""
         return {status.name: status.error for status in self._watcher.status() if status.state == "away"}
 
-    def find(self, server: str, name: str) -> Offered:
-        """Raises CallFailed."""
+    async def find(self, server: str, name: str) -> Offered:
+        """Waits for a server that has never been connected. Raises CallFailed."""
         if server not in self._specs:
             known = ", ".join(self.servers) or "none"
             raise CallFailed(
                 f"the server {server!r} is not in the mcpServers configuration of this facade; configured: {known}"
             )
-        upstream = self._upstreams[server]
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await self._settled[server].wait()
+        upstream = self._upstreams.get(server) or _Upstream()
         if upstream.session is None or upstream.session.listing is None:
             # What the back-off has left is shortened: somebody is waiting.
             self._watcher.hint(*self._key, server)
@@ -172,7 +180,7 @@ class Upstreams:
         self, server: str, params: CallToolRequestParams, progress: ProgressFnT | None, capabilities: dict[str, Any] | None
     ) -> Called:
         """Raises CallFailed, and MCPError for what the server refuses."""
-        session = self._upstreams[server].session
+        session = (self._upstreams.get(server) or _Upstream()).session
         if session is None:
             raise CallFailed(f"the server {server!r} is away; it is being retried, the call was not made")
         try:
@@ -199,7 +207,7 @@ class Upstreams:
     @asynccontextmanager
     async def _connect(self, spec: ServerSpec, watch_limits: WatchLimits, limits: Limits) -> AsyncGenerator[Session]:
         async with connected(spec, watch_limits, limits) as session:
-            upstream = self._upstreams[spec.name]
+            upstream = self._upstreams.get(spec.name) or _Upstream()
             upstream.session = session
             try:
                 yield session
@@ -207,13 +215,9 @@ class Upstreams:
                 upstream.end()
 
     def _noticed(self, status: ServerStatus) -> None:
-        self._settled.add(status.name)
-        self._check_settled()
+        if status.name in self._settled:
+            self._settled[status.name].set()
         self._told()
-
-    def _check_settled(self) -> None:
-        if self._specs.keys() <= self._settled:
-            self._all_settled.set()
 
 
 def _is_facade(spec: ServerSpec) -> bool:

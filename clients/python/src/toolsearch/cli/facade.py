@@ -96,38 +96,44 @@ def run(arguments: argparse.Namespace, environment: Mapping[str, str], tls: Tls 
     if arguments.target is None and arguments.mcp_config is None:
         sys.stderr.write(NOTHING_TO_DO)
         return 2
-    try:
-        from toolsearch_server.command_line import parse_address
-        from toolsearch_server.facade import command
-        from toolsearch_server.facade.settings import EagerPattern, HttpSettings, Settings
-        from toolsearch_server.limits import DEFAULT_LIMITS
-    except ImportError as error:
-        sys.stderr.write(NOT_INSTALLED.format(error=error))
-        return 1
     problem = _problem(arguments)
     if problem:
         sys.stderr.write(f"toolsearch mcp: {problem}\n")
         return 2
     try:
-        http = None
-        if arguments.http is not None:
-            address = parse_address(arguments.http, "--http")
-            http = HttpSettings(address=address, token=_token(arguments.token_file), hosts=tuple(arguments.allow_host))
-        settings = Settings(
-            target=arguments.target,
-            catalog=arguments.catalog,
-            tenant=arguments.tenant,
-            api_key=environment.get("TOOLSEARCH_API_KEY") or None,
-            tls=tls,
-            mcp_config=None if arguments.mcp_config is None else Path(arguments.mcp_config),
-            destructive=arguments.destructive,
-            eager=tuple(map(EagerPattern.parse, arguments.eager)),
-            http=http,
-            limits=DEFAULT_LIMITS.changed(" ".join(arguments.limit)),
-        )
+        return _run(arguments, environment, tls)
+    except ImportError as error:
+        sys.stderr.write(NOT_INSTALLED.format(error=error))
+        return 1
     except ValueError as error:
         sys.stderr.write(f"toolsearch mcp: {error}\n")
         return 2
+
+
+def _run(arguments: argparse.Namespace, environment: Mapping[str, str], tls: Tls | bool) -> int:
+    from toolsearch_server.command_line import parse_address
+    from toolsearch_server.facade.settings import EagerPattern, HttpSettings, Settings
+    from toolsearch_server.limits import DEFAULT_LIMITS
+
+    http = None
+    if arguments.http is not None:
+        address = parse_address(arguments.http, "--http")
+        http = HttpSettings(address=address, token=_token(arguments.token_file), hosts=tuple(arguments.allow_host))
+    settings = Settings(
+        target=arguments.target,
+        catalog=arguments.catalog,
+        tenant=arguments.tenant,
+        api_key=environment.get("TOOLSEARCH_API_KEY") or None,
+        tls=tls,
+        mcp_config=None if arguments.mcp_config is None else Path(arguments.mcp_config),
+        destructive=arguments.destructive,
+        eager=tuple(map(EagerPattern.parse, arguments.eager)),
+        http=http,
+        limits=DEFAULT_LIMITS.changed(" ".join(arguments.limit)),
+    )
+    # Takes a while: only for those who get this far.
+    from toolsearch_server.facade import command
+
     return command.run(settings, environment, arguments.log_level)
 
 
