@@ -71,6 +71,8 @@ class Facade:
         self._eager: dict[str, Eager] = {}
         self._outdated = outdated
         self._has_eager = asyncio.Event()
+        self._watched = 0
+        """Revision of a catalog elsewhere, whose changes are heard of before they are in every answer."""
         self._refreshing = asyncio.Lock()
         self._bus = InMemorySubscriptionBus()
         self._sessions: OrderedDict[str, ServerSession] = OrderedDict()
@@ -114,8 +116,9 @@ class Facade:
         failures = 0
         while True:
             try:
-                async for _ in self._client.watch():
+                async for event in self._client.watch():
                     failures = 0
+                    self._watched = event.version.revision
                     self._outdated.set()
             except ToolSearchError as error:
                 log.warning("the catalog is not watched", error=str(error))
@@ -183,7 +186,8 @@ class Facade:
             if wanted:
                 self._has_eager.set()
             try:
-                newest = await eager_tools(self._client, wanted, self._upstreams.revision or None, self._settings.limits)
+                revision = self._upstreams.revision or self._watched or None
+                newest = await eager_tools(self._client, wanted, revision, self._settings.limits)
             except ToolSearchError:
                 self._outdated.set()
                 raise
