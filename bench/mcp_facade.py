@@ -1,7 +1,7 @@
 """What `toolsearch mcp` saves and costs: tokens of tools/list before and after, time of a call direct and through it.
 
-.venv/bin/python bench/facade.py                      its own servers, with the tools of the sample catalog
-.venv/bin/python bench/facade.py mcp-servers.json     yours; nothing of them is called
+.venv/bin/python bench/mcp_facade.py                      its own servers, with the tools of the sample catalog
+.venv/bin/python bench/mcp_facade.py mcp-servers.json     yours; nothing of them is called
 """
 
 import asyncio
