@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from mcp import Client, MCPError
-from mcp_types import ElicitRequestParams, ElicitResult, ImageContent
+from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, ImageContent, TextContent
 
 from facade.conftest import Shared
 from facade.facades import ADD, ToolServer, call, facade, text
@@ -230,11 +230,14 @@ async def test_arguments_have_a_limit(config: Path) -> None:
 
 
 async def test_results_have_a_limit(config: Path) -> None:
+    empty = CallToolResult(content=[TextContent(type="text", text="")])
+    letters = 1024 - len(empty.model_dump_json(by_alias=True))
     async with facade("--mcp-config", str(config), "--limit", "call_result_bytes=1KiB") as client:
-        assert not (await call(client, "call_tool", name="calc_enlarge", arguments={"letters": 700})).is_error
-        refused = await call(client, "call_tool", name="calc_enlarge", arguments={"letters": 1025})
+        allowed = await call(client, "call_tool", name="calc_enlarge", arguments={"letters": letters})
+        refused = await call(client, "call_tool", name="calc_enlarge", arguments={"letters": letters + 1})
+    assert not allowed.is_error
     assert refused.is_error
-    assert "allowed are 1024 (call_result_bytes); the call was made" in text(refused)
+    assert "has 1025 bytes, allowed are 1024 (call_result_bytes); the call was made" in text(refused)
 
 
 async def test_calls_under_way_have_a_limit(config: Path, calc: ToolServer) -> None:

@@ -111,8 +111,8 @@ class Calls:
                 f"the server {server!r} asks for input before it goes on, which this client's protocol "
                 f"({ctx.protocol_version}) cannot be asked for; the call has no result"
             )
-        if result.meta is not None:
-            result.meta.pop(SERVER_INFO_META_KEY, None)  # every server says this for itself
+        # Who answers is said by every server for itself.
+        result.meta = {key: value for key, value in (result.meta or {}).items() if key != SERVER_INFO_META_KEY} or None
         size, most = len(result.model_dump_json(by_alias=True)), self._limits.call_result_bytes
         if size > most:
             raise CallFailed(
