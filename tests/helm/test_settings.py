@@ -7,7 +7,7 @@ import pytest
 
 from helm.chart import MATRIX, Manifest, example, found, pods, rendered, server
 from toolsearch_server.command_line import parse
-from toolsearch_server.config import Config, WatchConfig
+from toolsearch_server.config import Address, Config, WatchConfig
 from toolsearch_server.limits import DEFAULT_LIMITS
 from toolsearch_server.options import SERVE_EPILOG, make_parser
 from toolsearch_server.rpc.health import LIVENESS
@@ -63,6 +63,7 @@ def test_the_program_listens_where_ports_probes_and_services_say(values: dict[st
         ports = {each["name"]: each["containerPort"] for each in container["ports"]}
         assert ports["http"] == config.http.port
         if isinstance(config, Config):
+            assert isinstance(config.listen, Address)
             assert ports["grpc"] == config.listen.port
         for kind in ("startup", "readiness", "liveness"):
             probe = container[f"{kind}Probe"]

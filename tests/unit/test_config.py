@@ -62,7 +62,7 @@ def test_every_setting_is_an_environment_variable_too() -> None:
 
 
 def test_a_flag_beats_the_environment() -> None:
-    assert settings("--listen", "127.0.0.1:1", TOOLSEARCH_LISTEN="127.0.0.1:2").listen.port == 1
+    assert settings("--listen", "127.0.0.1:1", TOOLSEARCH_LISTEN="127.0.0.1:2").listen == Address("127.0.0.1", 1)
 
 
 @pytest.mark.parametrize("url", ["sqlite:x/y.db", "sqlite://x/y.db"])
