@@ -6,6 +6,7 @@
 from toolsearch._channel import Tls
 from toolsearch.aio import AsyncClient
 from toolsearch.client import Client
+from toolsearch.definitions import AsyncDefinitions, Definitions
 from toolsearch.errors import (
     Conflict,
     Forbidden,
@@ -49,10 +50,12 @@ from toolsearch.types import (
 __all__ = [
     "Annotations",
     "AsyncClient",
+    "AsyncDefinitions",
     "CatalogInfo",
     "CatalogListing",
     "Client",
     "Conflict",
+    "Definitions",
     "Detail",
     "Entry",
     "EntryInput",
