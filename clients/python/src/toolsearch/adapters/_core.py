@@ -5,11 +5,12 @@ A search is written once, as steps to be run with a client. Both clients can run
 
 import asyncio
 import hashlib
+import json
 import logging
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypedDict, TypeVar
 
 from toolsearch import types as t
 from toolsearch._calls import to_json
@@ -85,8 +86,21 @@ class Answer(Generic[Value]):
         return {"message": self.message, "tools": [summary(tool) for tool in self.tools]}
 
 
-Renderer = Callable[[Answer[Any]], Any]
-"""From an answer to what the model gets to read."""
+Renderer = Callable[[Answer[Any]], str]
+"""From an answer to the text that the model gets to read."""
+
+
+def rendered(answer: Answer[Any]) -> str:
+    """`{message, tools}` as JSON: names and descriptions. The definitions reach the model as tools, not as text."""
+    return json.dumps(answer.as_dict(), ensure_ascii=False)
+
+
+SEARCH_TOOL = "search_tools"
+SEARCH_DESCRIPTION = (
+    "Find tools for a task. Only a few tools are loaded; many more can be found by saying what is to be done. "
+    "What is found can be called from the next turn on."
+)
+QUERY_DESCRIPTION = "What the tool should do, in a few words"
 
 
 def summary(tool: Tool[Any]) -> dict[str, Any]:
@@ -98,6 +112,18 @@ def definition(name: str, description: str | None, schema: Mapping[str, Any] | N
     return {"name": name, "description": description or "", "inputSchema": dict(schema or {"type": "object"})}
 
 
+class SearchOptions(TypedDict, total=False):
+    """What every adapter takes by keyword; see Options."""
+
+    server: str | None
+    max_results: int
+    fallback: Fallback
+    strategy: t.Strategy | str
+    filter: t.Filter | None
+    min_relevance: float
+    timeout: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """How an adapter searches.
@@ -105,6 +131,9 @@ class Options:
     `server`: register the caller's tools in the catalog, as what this server offers, whenever they have changed. It needs a
     name of its own: whoever registers under the same name replaces what is there. None: somebody else fills the catalog, and
     the caller's tools are recognised by canonical name, alias, or the server's own name for them.
+
+    `fallback`: what happens while the service is away. `timeout`: seconds that a search may take. `strategy`, `filter` and
+    `min_relevance` are those of `Client.search`.
     """
 
     server: str | None = None
