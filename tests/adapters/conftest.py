@@ -3,26 +3,39 @@
 from importlib.util import find_spec
 
 import pytest
-
 from contract import LOADS, TOOLS
 
-collect_ignore: list[str] = []
-if find_spec("pydantic_ai") is None:
-    collect_ignore += [
-        "test_agent_framework.py",
-        "test_anthropic.py",
-        "test_bigtool.py",
-        "test_examples.py",
-        "test_fastmcp.py",
-        "test_google_adk.py",
-        "test_langchain.py",
-        "test_llama_index.py",
-        "test_openai_agents.py",
-        "test_openai_responses.py",
-        "test_pydantic_ai.py",
-    ]
-if find_spec("fast_agent") is None:
-    collect_ignore.append("test_fast_agent.py")
+# What each module of tests needs; frameworks that cannot live together have environments of their own.
+NEEDED = {
+    "test_agent_framework.py": "agent_framework",
+    "test_anthropic.py": "anthropic",
+    "test_bigtool.py": "langgraph_bigtool",
+    "test_examples.py": "pydantic_ai",
+    "test_fast_agent.py": "fast_agent",
+    "test_fastmcp.py": "fastmcp",
+    "test_google_adk.py": "google.adk",
+    "test_langchain.py": "langchain",
+    "test_llama_index.py": "llama_index",
+    "test_openai_agents.py": "agents",
+    "test_openai_responses.py": "openai",
+    "test_pydantic_ai.py": "pydantic_ai",
+}
+
+
+def installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+collect_ignore = [name for name, module in NEEDED.items() if not installed(module)]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """What frameworks deprecate of each other is not ours to mend."""
+    config.addinivalue_line("filterwarnings", "ignore::DeprecationWarning")
+    config.addinivalue_line("filterwarnings", "ignore::PendingDeprecationWarning")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

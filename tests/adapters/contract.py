@@ -193,7 +193,7 @@ class Contract:
         with running_server("--store", "memory:") as (server, address), Client(address, timeout=3) as client:
             server.kill()
             conversation = Conversation((Search(QUERY), Say()))
-            with pytest.raises(Exception) as raised:  # noqa: PT011 frameworks wrap it in errors of their own
+            with pytest.raises(Exception) as raised:
                 await self.converse(client, Workshop(), conversation, server="agent", timeout=0.5, fallback="error")
         assert any(isinstance(error, Unavailable | TimedOut) for error in causes(raised.value))
 

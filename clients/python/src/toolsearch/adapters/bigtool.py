@@ -4,6 +4,8 @@
 function, coroutine = retrievers(client, registry, server="my-agent")
 builder = create_agent(llm, registry, retrieve_tools_function=function, retrieve_tools_coroutine=coroutine)
 ```
+
+Release 0.0.3 of langgraph-bigtool calls what langgraph-prebuilt 1.0.2 and later no longer have; the extra asks for older ones.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -12,7 +14,7 @@ from typing import Annotated, Any, Unpack
 from langchain_core.tools import BaseTool, StructuredTool
 
 from toolsearch.adapters._core import QUERY_DESCRIPTION, AnyClient, Options, Searcher, SearchOptions, Tool
-from toolsearch.adapters.langchain import own_tool
+from toolsearch.adapters._langchain_tool import own_tool
 
 
 def retrievers(

@@ -15,7 +15,6 @@ from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResp
 from langchain.tools import ToolRuntime
 from langchain_core.messages import AnyMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool
-from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from toolsearch.adapters._core import (
     QUERY_DESCRIPTION,
@@ -28,9 +27,9 @@ from toolsearch.adapters._core import (
     Searcher,
     SearchOptions,
     Tool,
-    definition,
     rendered,
 )
+from toolsearch.adapters._langchain_tool import own_tool
 
 
 class ToolSearchMiddleware(AgentMiddleware[Any, Any, Any]):
@@ -95,9 +94,3 @@ class ToolSearchMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def _told(self, answer: Answer[BaseTool]) -> tuple[str, list[str]]:
         return self._render(answer), answer.names
-
-
-def own_tool(tool: BaseTool) -> Tool[BaseTool]:
-    """As the model would see it: arguments that are injected are not in the schema."""
-    function = convert_to_openai_tool(tool)["function"]
-    return Tool(tool.name, definition(tool.name, tool.description, function.get("parameters")), tool)
