@@ -12,6 +12,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import Field
 
 _ids = itertools.count()
 
@@ -19,7 +20,7 @@ _ids = itertools.count()
 class ScriptedChatModel(BaseChatModel):
     conversation: Conversation
     search_tool: str
-    bound: dict[str, Any] = {}
+    bound: dict[str, Any] = Field(default_factory=dict)
 
     @property
     def _llm_type(self) -> str:

@@ -1,5 +1,5 @@
-"""What every adapter has to do, told once: a framework under test has a conversation with a scripted model, and the tests look at
-what the model got to see on each turn.
+"""What every adapter has to do, told once: a framework under test has a conversation with a scripted model, and the tests look
+at what the model got to see on each turn.
 
 A module of tests subclasses Contract and says in `converse` how its framework is driven.
 """
@@ -26,7 +26,7 @@ ARGUMENTS = {"repo": "acme/shop", "title": "It is broken"}
 def sample_tools() -> list[dict[str, Any]]:
     """About a hundred tools of a dozen servers, each under the name that a gateway would give it."""
     return [
-        {**definition, "name": f"{path.stem}_{definition['name']}"}
+        {**definition, "name": f"{path.stem}_{definition['name']}".replace(".", "_")}
         for path in sorted(SAMPLE.glob("*.jsonl"))
         for definition in map(json.loads, path.read_text().splitlines())
     ]

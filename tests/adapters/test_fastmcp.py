@@ -73,9 +73,11 @@ async def test_hidden_tools_can_be_called_directly(client: Client) -> None:
 
 
 async def test_an_asynchronous_client_does_the_same(address: str, tenant: str) -> None:
-    async with AsyncClient(address, tenant=tenant) as client:
-        async with MCPClient(server_of(Workshop(), ToolSearchTransform(client, server="sample"))) as mcp:
-            assert WANTED in await found(mcp, QUERY)
+    async with (
+        AsyncClient(address, tenant=tenant) as client,
+        MCPClient(server_of(Workshop(), ToolSearchTransform(client, server="sample"))) as mcp,
+    ):
+        assert WANTED in await found(mcp, QUERY)
 
 
 async def test_pinned_tools_are_listed_and_not_searched_for(client: Client) -> None:

@@ -42,6 +42,9 @@ MAX_REGISTERED = 10_000
 REMEMBERED_ANSWERS = 200
 """Served again, word for word the same question, while the service is away."""
 
+MAX_TURNS = 20
+"""Of a model in a loop of ours."""
+
 AWAY = (Unavailable, TimedOut, LimitReached, ServiceFailed)
 
 Fallback = Literal["message", "all", "error"]
@@ -93,6 +96,19 @@ Renderer = Callable[[Answer[Any]], str]
 def rendered(answer: Answer[Any]) -> str:
     """`{message, tools}` as JSON: names and descriptions. The definitions reach the model as tools, not as text."""
     return json.dumps(answer.as_dict(), ensure_ascii=False)
+
+
+def names_in(text: object) -> list[str]:
+    """What `rendered` wrote down, from a conversation that may have been anywhere since."""
+    try:
+        told = json.loads(text) if isinstance(text, str) else {}
+        return [tool["name"] for tool in told["tools"] if isinstance(tool["name"], str)]
+    except (ValueError, KeyError, TypeError):
+        return []
+
+
+def no_such_tool(name: str) -> str:
+    return f'There is no tool "{name[:80]}", or it was not found yet: search for it.'
 
 
 SEARCH_TOOL = "search_tools"
@@ -314,6 +330,42 @@ class CatalogSearcher:
         answer = Answer(_found(len(tools), queries), tools)
         self._memory.keep(queries, answer)
         return answer
+
+
+class Offer:
+    """What a caller of a provider's API offers the model: tools of its own, or those of the catalog that it owns."""
+
+    def __init__(
+        self,
+        client: AnyClient,
+        tools: Sequence[Tool[Any]] | None,
+        owned: Callable[[t.Entry], bool] | None,
+        options: SearchOptions,
+    ) -> None:
+        if (tools is None) == (owned is None):
+            raise ValueError("say either tools, which are the caller's, or owned, which are the catalog's")
+        self._tools = tools or ()
+        self._searcher = Searcher[Any](client, Options(**options)) if owned is None else None
+        self._catalog = CatalogSearcher(client, Options(**options), owned) if owned is not None else None
+
+    def find(self, query: str) -> Answer[Any]:
+        if self._catalog is not None:
+            return self._catalog.find(query)
+        assert self._searcher is not None
+        return self._searcher.find(query, self._tools)
+
+    async def afind(self, query: str) -> Answer[Any]:
+        if self._catalog is not None:
+            return await self._catalog.afind(query)
+        assert self._searcher is not None
+        return await self._searcher.afind(query, self._tools)
+
+
+class TooManyTurns(RuntimeError):
+    """The model did not come to an end."""
+
+    def __init__(self, max_turns: int) -> None:
+        super().__init__(f"the model had no answer after max_turns={max_turns} turns")
 
 
 NO_QUERY = "Say in a few words what the tool should do."
