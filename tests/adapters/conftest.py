@@ -3,7 +3,8 @@
 from importlib.util import find_spec
 
 import pytest
-from contract import LOADS, TOOLS
+
+from adapters.contract import LOADS, TOOLS
 
 # What each module of tests needs; frameworks that cannot live together have environments of their own.
 NEEDED = {

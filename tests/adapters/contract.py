@@ -112,8 +112,8 @@ class Contract:
     """Besides what was found: the search tool."""
     tells_of_absence: ClassVar[bool] = True
     """Whether the framework lets an adapter tell the model that the service is away."""
-    keeps_found: ClassVar[bool] = True
-    """Whether a found tool stays for the rest of the conversation."""
+    raises: ClassVar[bool] = True
+    """Whether a tool's error ends the run; otherwise the framework tells the model of it."""
 
     async def converse(
         self, client: Client | AsyncClient, workshop: Workshop, conversation: Conversation, **options: Any
@@ -171,8 +171,7 @@ class Contract:
             workshop, conversation = Workshop(), Conversation(script, kill)
             await self.converse(client, workshop, conversation, server="agent", timeout=0.5)
         assert workshop.calls == [(WANTED, ARGUMENTS)]
-        if self.keeps_found:
-            assert all(WANTED in tools for tools in conversation.tools[1:])
+        assert all(WANTED in tools for tools in conversation.tools[1:])
         assert conversation.told[3] == conversation.told[1] or WANTED in conversation.told[3], "the same question again"
         if self.tells_of_absence:
             assert AWAY_MESSAGE in conversation.told[4]
@@ -193,6 +192,10 @@ class Contract:
         with running_server("--store", "memory:") as (server, address), Client(address, timeout=3) as client:
             server.kill()
             conversation = Conversation((Search(QUERY), Say()))
+            if not self.raises:
+                await self.converse(client, Workshop(), conversation, server="agent", timeout=0.5, fallback="error")
+                assert "toolsearch" in conversation.told[1]
+                return
             with pytest.raises(Exception) as raised:
                 await self.converse(client, Workshop(), conversation, server="agent", timeout=0.5, fallback="error")
         assert any(isinstance(error, Unavailable | TimedOut) for error in causes(raised.value))

@@ -1,4 +1,4 @@
-"""Endpoints on loopback that speak as OpenAI's Responses API and Anthropic's Messages API do, with a scripted model behind them.
+"""Endpoints on loopback that speak as OpenAI's Responses API and Anthropic's Messages API do; a scripted model is behind them.
 
 They refuse what the real ones refuse, with 400, and say why.
 """
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from contract import Call, Conversation, Say, Search
+from adapters.contract import Call, Conversation, Say, Search
 
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _ids = itertools.count()
@@ -74,7 +74,7 @@ def openai(request: dict[str, Any], conversation: Conversation) -> dict[str, Any
     call_id = f"call_{next(_ids)}"
     match conversation.step(seen, told):
         case Search(query):
-            output = {
+            output: dict[str, Any] = {
                 "type": "tool_search_call",
                 "id": f"tsc_{call_id}",
                 "call_id": call_id,
@@ -143,18 +143,18 @@ def anthropic(request: dict[str, Any], conversation: Conversation) -> dict[str, 
     use = f"toolu_{next(_ids)}"
     match conversation.step(seen, told):
         case Search(query):
-            block: dict[str, Any] = {"type": "tool_use", "id": use, "name": "search_tools", "input": {"query": query}}
+            answer: dict[str, Any] = {"type": "tool_use", "id": use, "name": "search_tools", "input": {"query": query}}
         case Call(name, arguments):
-            block = {"type": "tool_use", "id": use, "name": name, "input": dict(arguments)}
+            answer = {"type": "tool_use", "id": use, "name": name, "input": dict(arguments)}
         case Say(text):
-            block = {"type": "text", "text": text}
+            answer = {"type": "text", "text": text}
     return {
         "id": f"msg_{use}",
         "type": "message",
         "role": "assistant",
         "model": request["model"],
-        "content": [block],
-        "stop_reason": "end_turn" if block["type"] == "text" else "tool_use",
+        "content": [answer],
+        "stop_reason": "end_turn" if answer["type"] == "text" else "tool_use",
         "stop_sequence": None,
         "usage": {"input_tokens": 0, "output_tokens": 0},
     }

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from contract import Workshop
 from langchain_core.tools import BaseTool, StructuredTool
+
+from adapters.contract import Workshop
 
 
 def tools_of(workshop: Workshop) -> list[BaseTool]:

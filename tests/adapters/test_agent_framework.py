@@ -7,7 +7,7 @@ from typing import Any
 
 from agent_framework import Agent, BaseChatClient, ChatResponse, Content, FunctionInvocationLayer, FunctionTool, Message
 
-from contract import Call, Contract, Conversation, Say, Search, Workshop
+from adapters.contract import Call, Contract, Conversation, Say, Search, Workshop
 from toolsearch import AsyncClient, Client
 from toolsearch.adapters.agent_framework import tool_search
 

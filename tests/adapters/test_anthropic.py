@@ -5,8 +5,20 @@ from typing import Any
 import pytest
 from anthropic import Anthropic, AsyncAnthropic, BadRequestError
 
-from contract import ARGUMENTS, FIND_AND_CALL, QUERY, WANTED, Call, Contract, Conversation, Say, Search, Workshop, sync_sample
-from fake_provider import running_provider
+from adapters.contract import (
+    ARGUMENTS,
+    FIND_AND_CALL,
+    QUERY,
+    WANTED,
+    Call,
+    Contract,
+    Conversation,
+    Say,
+    Search,
+    Workshop,
+    sync_sample,
+)
+from adapters.fake_provider import running_provider
 from toolsearch import AsyncClient, Client
 from toolsearch.adapters._core import TooManyTurns
 from toolsearch.adapters.anthropic import ToolSearch
@@ -108,6 +120,9 @@ def test_the_endpoint_would_refuse(tools: list[dict[str, Any]], content: Any, wh
     if content != "hi":
         messages.append({"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "s", "input": {}}]})
         messages.append({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": content}]})
-    with running_provider(Conversation((Say(),))) as url, Anthropic(api_key="none", base_url=url) as anthropic:
-        with pytest.raises(BadRequestError, match=why):
-            anthropic.messages.create(model="scripted", max_tokens=10, messages=messages, tools=declared)
+    with (
+        running_provider(Conversation((Say(),))) as url,
+        Anthropic(api_key="none", base_url=url) as anthropic,
+        pytest.raises(BadRequestError, match=why),
+    ):
+        anthropic.messages.create(model="scripted", max_tokens=10, messages=messages, tools=declared)

@@ -3,13 +3,13 @@
 from typing import Any
 
 import pytest
-from chat_model import ScriptedChatModel
-from contract import QUERY, WANTED, Call, Contract, Conversation, Say, Search, Workshop
 from langchain_core.messages import HumanMessage
-from langchain_tools import tools_of
 from langgraph.store.memory import InMemoryStore
 from langgraph_bigtool import create_agent
 
+from adapters.chat_model import ScriptedChatModel
+from adapters.contract import QUERY, WANTED, Call, Contract, Conversation, Say, Search, Workshop
+from adapters.langchain_tools import tools_of
 from toolsearch import AsyncClient, Client
 from toolsearch.adapters.bigtool import retrievers
 
@@ -22,8 +22,9 @@ def agent_of(
     registry: Any = {f"id-{number}": tool for number, tool in enumerate(tools_of(workshop))}
     function, coroutine = retrievers(client, registry, **options)
     model = ScriptedChatModel(conversation=conversation, search_tool="aretrieve_tools" if which == 1 else "retrieve_tools")
-    chosen = {0: {"retrieve_tools_function": function}, 1: {"retrieve_tools_coroutine": coroutine}}[which]
-    return create_agent(model, registry, **chosen).compile(store=InMemoryStore())
+    if which == 0:
+        return create_agent(model, registry, retrieve_tools_function=function).compile(store=InMemoryStore())
+    return create_agent(model, registry, retrieve_tools_coroutine=coroutine).compile(store=InMemoryStore())
 
 
 class TestBigtool(Contract):

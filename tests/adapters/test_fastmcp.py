@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from contract import ARGUMENTS, LOADS, QUERY, TOOLS, WANTED, Workshop, sync_sample
 from fastmcp import Client as MCPClient
 from fastmcp import FastMCP
 from fastmcp.exceptions import ToolError
@@ -15,6 +14,7 @@ from fastmcp.server.context import Context
 from fastmcp.server.middleware import Middleware, MiddlewareContext
 from fastmcp.tools import Tool, ToolResult
 
+from adapters.contract import ARGUMENTS, LOADS, QUERY, TOOLS, WANTED, Workshop, sync_sample
 from support import running_server
 from toolsearch import AsyncClient, Client
 from toolsearch.adapters._core import AWAY_MESSAGE

@@ -4,12 +4,14 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from google.adk.agents import LlmAgent
-from google.adk.models import BaseLlm, LlmRequest, LlmResponse
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import InMemoryRunner
-from google.adk.tools import BaseTool
+from google.adk.tools.base_tool import BaseTool
 from google.genai import types
 
-from contract import ARGUMENTS, QUERY, WANTED, Call, Contract, Conversation, Say, Search, Workshop
+from adapters.contract import ARGUMENTS, QUERY, WANTED, Call, Contract, Conversation, Say, Search, Workshop
 from toolsearch import AsyncClient, Client
 from toolsearch.adapters.google_adk import ToolSearchToolset
 

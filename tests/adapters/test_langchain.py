@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from chat_model import ScriptedChatModel
-from contract import QUERY, WANTED, Call, Contract, Conversation, Say, Search, Workshop
 from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
-from langchain_tools import tools_of
 from langgraph.checkpoint.memory import InMemorySaver
 
+from adapters.chat_model import ScriptedChatModel
+from adapters.contract import QUERY, WANTED, Call, Contract, Conversation, Say, Search, Workshop
+from adapters.langchain_tools import tools_of
 from toolsearch import AsyncClient, Client
 from toolsearch.adapters.langchain import ToolSearchMiddleware
 

@@ -11,7 +11,7 @@ from llama_index.core.schema import QueryBundle
 from llama_index.core.tools import FunctionTool, ToolMetadata
 from pydantic import create_model
 
-from contract import ARGUMENTS, LOADS, QUERY, TOOLS, WANTED, Call, Conversation, Say, Workshop, causes, sync_sample
+from adapters.contract import ARGUMENTS, LOADS, QUERY, TOOLS, WANTED, Call, Conversation, Say, Workshop, causes, sync_sample
 from support import running_server
 from toolsearch import AsyncClient, Client, TimedOut, Unavailable
 from toolsearch.adapters.llama_index import ToolRetriever
@@ -22,7 +22,7 @@ def tools_of(workshop: Workshop) -> list[FunctionTool]:
         def call(**arguments: Any) -> str:
             return workshop.call(definition["name"], arguments)
 
-        fields: Any = {name: (Any, ...) for name in definition["inputSchema"].get("required", ())}
+        fields: Any = dict.fromkeys(definition["inputSchema"].get("required", ()), (Any, ...))
         schema = create_model(definition["name"], **fields)
         metadata = ToolMetadata(definition["description"][:1000], definition["name"], schema)
         return FunctionTool(fn=call, metadata=metadata)
@@ -106,6 +106,6 @@ async def test_everything_is_loaded_while_the_service_is_away_if_told_so(caplog:
 async def test_the_error_reaches_the_caller_if_told_so() -> None:
     with running_server("--store", "memory:") as (server, address), Client(address, timeout=3) as client:
         server.kill()
-        with pytest.raises(Exception) as raised:  # noqa: PT011 LlamaIndex wraps it in an error of its own
+        with pytest.raises(Exception) as raised:
             await agent_of(client, Workshop(), Conversation(()), server="agent", timeout=0.5, fallback="error").run(QUERY)
     assert any(isinstance(error, Unavailable | TimedOut) for error in causes(raised.value))

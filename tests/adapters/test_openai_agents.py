@@ -9,7 +9,7 @@ from agents import Agent, FunctionTool, ModelResponse, Runner, SQLiteSession, Us
 from agents.models.interface import Model
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
-from contract import ARGUMENTS, QUERY, WANTED, Call, Contract, Conversation, Say, Search, Workshop
+from adapters.contract import ARGUMENTS, QUERY, WANTED, Call, Contract, Conversation, Say, Search, Workshop
 from toolsearch import AsyncClient, Client
 from toolsearch.adapters.openai_agents import searchable
 
@@ -22,7 +22,7 @@ class ScriptedModel(Model):
         self._conversation = conversation
 
     async def get_response(self, *arguments: Any, **more: Any) -> ModelResponse:
-        _, given, _, tools, *_ = arguments if arguments else (None, more["input"], None, more["tools"])
+        _, given, _, tools, *_ = arguments or (None, more["input"], None, more["tools"])
         seen = {tool.name: {"name": tool.name, "description": tool.description, **tool.params_json_schema} for tool in tools}
         last = given if isinstance(given, str) else given[-1]
         told = last if isinstance(last, str) else str(last.get("output") or last.get("content"))

@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
-from contract import QUERY, WANTED, Call, Contract, Conversation, Say, Search, Workshop
 from pydantic_ai import Agent, Tool
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
+from adapters.contract import QUERY, WANTED, Call, Contract, Conversation, Say, Search, Workshop
 from toolsearch import AsyncClient, Client
 from toolsearch.adapters.pydantic_ai import tool_search
 

@@ -24,7 +24,7 @@ def retrievers(
     searcher = Searcher[str](client, Options(**options))
 
     def own() -> list[Tool[str]]:
-        tools = {}
+        tools: dict[str, Tool[str]] = {}
         for id_, each in registry.items():
             tool = own_tool(each if isinstance(each, BaseTool) else StructuredTool.from_function(each))
             if tool.name in tools:

@@ -11,8 +11,10 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, Unpack
 
 from google.adk.agents.readonly_context import ReadonlyContext
-from google.adk.tools import BaseTool, FunctionTool, ToolContext
+from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
+from google.adk.tools.function_tool import FunctionTool
+from google.adk.tools.tool_context import ToolContext
 
 from toolsearch.adapters._core import (
     SEARCH_DESCRIPTION,

@@ -13,7 +13,7 @@ import inspect
 import json
 import weakref
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, Unpack
+from typing import Any, TypeGuard, Unpack
 
 from agents import Agent, FunctionTool, RunContextWrapper
 from agents import Tool as AgentsTool
@@ -53,13 +53,13 @@ def searchable(
     With another `render`, what earlier runs found has to be found again.
     """
     given = list(tools)
-    hidden = {tool.name: tool for tool in given if isinstance(tool, FunctionTool) and tool.name not in always}
+    hidden = [tool for tool in given if _is_hidden(tool, always)]
     searcher = Searcher[FunctionTool](client, Options(**options))
     found = _Found(search_tool_name)
 
     async def search(ctx: ToolContext[Any], arguments: str) -> str:
         query = json.loads(arguments or "{}").get("query")
-        enabled = [tool for tool in hidden.values() if await _is_enabled(tool, ctx, ctx.agent)]
+        enabled = [tool for tool in hidden if await _is_enabled(tool, ctx, ctx.agent)]
         answer = await searcher.afind(query if isinstance(query, str) else "", map(_own_tool, enabled))
         found.add(ctx, answer.names)
         return render(answer)
@@ -75,7 +75,11 @@ def searchable(
         },
         on_invoke_tool=search,
     )
-    return [search_tool, *(_gated(tool, found) if tool in hidden.values() else tool for tool in given)]
+    return [search_tool, *(_gated(tool, found) if _is_hidden(tool, always) else tool for tool in given)]
+
+
+def _is_hidden(tool: AgentsTool, always: Collection[str]) -> TypeGuard[FunctionTool]:
+    return isinstance(tool, FunctionTool) and tool.name not in always
 
 
 class _Found:
