@@ -18,10 +18,10 @@ export UV GO
 export GOTOOLCHAIN := local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup redis prometheus run test test-go faults check format proto lock audit bench soak monitoring quality minilm clean
+.PHONY: help setup redis prometheus run test test-go test-adapters faults check format proto lock audit bench soak monitoring quality minilm clean
 
 help: ## show this
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## install everything into .venv
 
@@ -51,7 +51,7 @@ redis: ## install redis-server where it is missing, for tests (Debian and Ubuntu
 		RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive $$as_root apt-get install -qq -y --no-install-recommends redis-server >/dev/null; }
 
 test: check redis test-go ## all checks and tests, but those of make faults
-	$(PYTEST) --ignore=tests/faults
+	$(PYTEST) --ignore=tests/faults --ignore=tests/adapters
 
 faults: $(READY) redis ## kill, freeze and cut off real processes under load, for minutes
 	$(PYTEST) tests/faults
@@ -64,6 +64,28 @@ test-go: $(READY) | $(GO) ## the Go client: formatting, vet, staticcheck, tests 
 		$(GO) vet $$race ./...; \
 		GOFLAGS=$$race $$staticcheck ./...; \
 		TOOLSEARCH_SERVER=$(CURDIR)/$(BIN)/toolsearch-server $(GO) test -count=1 -vet=off $$race ./...
+
+# Frameworks that cannot live together are in environments of their own. fast-agent needs a newer Python than the rest.
+FRAMEWORKS := agent-framework anthropic fastmcp google-adk langchain llama-index openai openai-agents pydantic-ai
+ENVIRONMENTS := .cache/frameworks/.ready .cache/bigtool/.ready .cache/fast-agent/.ready
+NEWER_PYTHON = $(shell for python in $$(command -v python3.14 python3.13 python3.12) $${PYENV_ROOT:-$$HOME/.pyenv}/versions/3.*/bin/python3; do \
+	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null && echo "$$python" && break; done)
+
+test-adapters: .cache/frameworks/.ready .cache/bigtool/.ready | $(UV) ## the adapters, with the real frameworks and a scripted model
+	.cache/frameworks/bin/mypy clients/python/src/toolsearch/adapters tests/adapters
+	.cache/frameworks/bin/pytest tests/adapters
+	.cache/bigtool/bin/pytest tests/adapters/test_bigtool.py
+	@if [ -n "$(NEWER_PYTHON)" ]; then $(MAKE) --no-print-directory test-fast-agent; \
+		else echo "fast-agent needs Python 3.12 or newer, which is not here: its adapter was NOT tested"; fi
+
+test-fast-agent: .cache/fast-agent/.ready
+	.cache/fast-agent/bin/pytest tests/adapters/test_fast_agent.py
+
+$(ENVIRONMENTS): .cache/%/.ready: tests/adapters/%.lock pyproject.toml clients/python/pyproject.toml | $(UV)
+	$(UV) venv --quiet --allow-existing --python $(if $(filter fast-agent,$*),$(NEWER_PYTHON),'>=3.11') .cache/$*
+	$(UV) pip sync --quiet --python .cache/$* --require-hashes tests/adapters/$*.lock
+	$(UV) pip install --quiet --python .cache/$* --no-deps --no-build-isolation --editable clients/python --editable .
+	@touch $@
 
 check: $(READY) | $(GO) ## formatting, lint, types, contract, committed stubs
 	$(BIN)/ruff format --check --quiet .
@@ -86,10 +108,17 @@ proto: $(READY) | $(GO) ## generate the Python and Go stubs from the contract
 
 EXPORT = $(UV) export --quiet --all-packages --all-extras --no-emit-workspace --no-annotate --no-header --format requirements-txt
 
+NO_FRAMEWORKS := $(addprefix --no-extra ,$(FRAMEWORKS) bigtool)
+COMPILE = $(UV) pip compile --quiet --upgrade --universal --generate-hashes --no-annotate --no-header --no-emit-package toolsearch \
+	--no-emit-package toolsearch-server pyproject.toml clients/python/pyproject.toml tests/adapters/testing.in
+
 lock: | $(UV) ## resolve dependencies anew; the files name no package index, so that any mirror will do
 	$(UV) lock --quiet --upgrade
-	$(EXPORT) --group dev --output-file requirements.lock
-	$(EXPORT) --group dev --group peers --output-file bench/requirements.lock
+	$(EXPORT) $(NO_FRAMEWORKS) --group dev --output-file requirements.lock
+	$(EXPORT) $(NO_FRAMEWORKS) --group dev --group peers --output-file bench/requirements.lock
+	$(COMPILE) --python-version 3.11 $(addprefix --extra ,$(FRAMEWORKS)) --output-file tests/adapters/frameworks.lock
+	$(COMPILE) --python-version 3.11 --extra bigtool --output-file tests/adapters/bigtool.lock
+	$(COMPILE) --python-version 3.12 tests/adapters/fast-agent.in --output-file tests/adapters/fast-agent.lock
 
 prometheus: ## install prometheus and promtool where they are missing (Debian and Ubuntu)
 	@command -v promtool >/dev/null && command -v prometheus >/dev/null || { \
