@@ -6,8 +6,10 @@ A module of tests subclasses Contract and says in `converse` how its framework i
 
 import json
 import logging
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -199,6 +201,27 @@ class Contract:
             with pytest.raises(Exception) as raised:
                 await self.converse(client, Workshop(), conversation, server="agent", timeout=0.5, fallback="error")
         assert any(isinstance(error, Unavailable | TimedOut) for error in causes(raised.value))
+
+
+WEATHER: Sequence[Step] = (Search("weather of a city"), Call("get_weather", {"city": "Paris"}), Say())
+"""What a model does in the examples."""
+
+
+def example(name: str) -> Any:
+    """A module of clients/python/examples/adapters."""
+    path = Path(__file__).parents[2] / "clients" / "python" / "examples" / "adapters" / f"{name}.py"
+    spec = spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[name] = module  # some frameworks look up the types that a function's hints name
+    spec.loader.exec_module(module)
+    return module
+
+
+def assert_weather(conversation: Conversation, answer: str) -> None:
+    assert "get_weather" not in conversation.tools[0] and "get_weather" in conversation.tools[1]
+    assert "It is sunny in Paris." in conversation.told[2]
+    assert answer == "Done."
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from agent_framework import Agent, BaseChatClient, ChatResponse, Content, FunctionInvocationLayer, FunctionTool, Message
 
-from adapters.contract import Call, Contract, Conversation, Say, Search, Workshop
+from adapters.contract import WEATHER, Call, Contract, Conversation, Say, Search, Workshop, assert_weather, example
 from toolsearch import AsyncClient, Client
 from toolsearch.adapters.agent_framework import tool_search
 
@@ -71,3 +71,8 @@ class TestAgentFramework(Contract):
             warnings.simplefilter("error")
             await agent.run("It is broken, tell them.")
         assert conversation.tools[1] == ["search_tools", "open_issue"]
+
+
+async def test_the_example_runs(address: str) -> None:
+    conversation = Conversation(WEATHER)
+    assert_weather(conversation, await example("agent_framework_agent").main(ScriptedChatClient(conversation), address))

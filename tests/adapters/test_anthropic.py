@@ -10,12 +10,15 @@ from adapters.contract import (
     FIND_AND_CALL,
     QUERY,
     WANTED,
+    WEATHER,
     Call,
     Contract,
     Conversation,
     Say,
     Search,
     Workshop,
+    assert_weather,
+    example,
     sync_sample,
 )
 from adapters.fake_provider import running_provider
@@ -126,3 +129,9 @@ def test_the_endpoint_would_refuse(tools: list[dict[str, Any]], content: Any, wh
         pytest.raises(BadRequestError, match=why),
     ):
         anthropic.messages.create(model="scripted", max_tokens=10, messages=messages, tools=declared)
+
+
+def test_the_example_runs(address: str) -> None:
+    conversation = Conversation(WEATHER)
+    with running_provider(conversation) as url, Anthropic(api_key="none", base_url=url) as anthropic:
+        assert_weather(conversation, example("anthropic_loop").main(anthropic, "scripted", address))

@@ -8,7 +8,19 @@ from langgraph.store.memory import InMemoryStore
 from langgraph_bigtool import create_agent
 
 from adapters.chat_model import ScriptedChatModel
-from adapters.contract import QUERY, WANTED, Call, Contract, Conversation, Say, Search, Workshop
+from adapters.contract import (
+    QUERY,
+    WANTED,
+    WEATHER,
+    Call,
+    Contract,
+    Conversation,
+    Say,
+    Search,
+    Workshop,
+    assert_weather,
+    example,
+)
 from adapters.langchain_tools import tools_of
 from toolsearch import AsyncClient, Client
 from toolsearch.adapters.bigtool import retrievers
@@ -56,3 +68,9 @@ class TestBigtool(Contract):
         function, _ = retrievers(client, {"a": tool, "b": tool}, server="agent")
         with pytest.raises(ValueError, match='two tools of the registry are called "same": "a" and "b"'):
             function("same")
+
+
+def test_the_example_runs(address: str) -> None:
+    conversation = Conversation(WEATHER)
+    model = ScriptedChatModel(conversation=conversation, search_tool="retrieve_tools")
+    assert_weather(conversation, example("bigtool_agent").main(model, address))

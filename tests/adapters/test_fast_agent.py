@@ -1,8 +1,10 @@
 """fast-agent with a scripted model; in an environment of its own."""
 
 import itertools
+from pathlib import Path
 from typing import Any
 
+import pytest
 from fast_agent.agents.agent_types import AgentConfig
 from fast_agent.agents.tool_agent import ToolAgent
 from fast_agent.agents.tool_runner import ToolRunnerHooks
@@ -12,11 +14,30 @@ from fast_agent.types.llm_stop_reason import LlmStopReason
 from fastmcp.tools import FunctionTool
 from mcp_types import CallToolRequest, CallToolRequestParams
 
-from adapters.contract import ARGUMENTS, QUERY, WANTED, Call, Contract, Conversation, Say, Search, Workshop
+from adapters.contract import (
+    ARGUMENTS,
+    QUERY,
+    WANTED,
+    WEATHER,
+    Call,
+    Contract,
+    Conversation,
+    Say,
+    Search,
+    Workshop,
+    assert_weather,
+    example,
+)
 from toolsearch import AsyncClient, Client
 from toolsearch.adapters.fast_agent import attach
 
 _ids = itertools.count()
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """fast-agent writes down its sessions in the current folder."""
+    monkeypatch.chdir(tmp_path)
 
 
 class ScriptedLLM(PassthroughLLM):
@@ -100,3 +121,12 @@ class TestFastAgent(Contract):
         await agent.attach_llm(lambda **more: ScriptedLLM(Conversation((Say(),)), **more))
         await agent.send("Hello")
         assert seen == ["before"]
+
+
+async def test_the_example_runs(address: str) -> None:
+    conversation = Conversation(WEATHER)
+
+    def model(**more: Any) -> ScriptedLLM:
+        return ScriptedLLM(conversation, **more)
+
+    assert_weather(conversation, await example("fast_agent_agent").main(model, address))

@@ -14,7 +14,7 @@ from fastmcp.server.context import Context
 from fastmcp.server.middleware import Middleware, MiddlewareContext
 from fastmcp.tools import Tool, ToolResult
 
-from adapters.contract import ARGUMENTS, LOADS, QUERY, TOOLS, WANTED, Workshop, sync_sample
+from adapters.contract import ARGUMENTS, LOADS, QUERY, TOOLS, WANTED, Workshop, example, sync_sample
 from support import running_server
 from toolsearch import AsyncClient, Client
 from toolsearch.adapters._core import AWAY_MESSAGE
@@ -186,3 +186,8 @@ async def test_a_context_is_not_part_of_a_tools_definition(client: Client) -> No
         assert await found(mcp, "say it quietly") == ["whisper"]
     (entry,) = client.get_tools(["sample.whisper"]).entries
     assert entry.definition is not None and list(entry.definition["inputSchema"]["properties"]) == ["text"]
+
+
+async def test_the_example_runs(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert await example("fastmcp_server").main(address) == "It is sunny in Paris."
+    assert "def get_weather(*, city: str) ->" in capsys.readouterr().out

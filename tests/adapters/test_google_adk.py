@@ -11,7 +11,20 @@ from google.adk.runners import InMemoryRunner
 from google.adk.tools.base_tool import BaseTool
 from google.genai import types
 
-from adapters.contract import ARGUMENTS, QUERY, WANTED, Call, Contract, Conversation, Say, Search, Workshop
+from adapters.contract import (
+    ARGUMENTS,
+    QUERY,
+    WANTED,
+    WEATHER,
+    Call,
+    Contract,
+    Conversation,
+    Say,
+    Search,
+    Workshop,
+    assert_weather,
+    example,
+)
 from toolsearch import AsyncClient, Client
 from toolsearch.adapters.google_adk import ToolSearchToolset
 
@@ -103,3 +116,8 @@ class TestGoogleADK(Contract):
         assert [tool.name for tool in await toolset.get_tools()] == ["search_tools", "greet"]
         answer = await toolset._searcher.afind("bug report", [])
         assert answer.tools == ()
+
+
+async def test_the_example_runs(address: str) -> None:
+    conversation = Conversation(WEATHER)
+    assert_weather(conversation, await example("google_adk_agent").main(ScriptedLlm(conversation=conversation), address))

@@ -8,7 +8,19 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from adapters.chat_model import ScriptedChatModel
-from adapters.contract import QUERY, WANTED, Call, Contract, Conversation, Say, Search, Workshop
+from adapters.contract import (
+    QUERY,
+    WANTED,
+    WEATHER,
+    Call,
+    Contract,
+    Conversation,
+    Say,
+    Search,
+    Workshop,
+    assert_weather,
+    example,
+)
 from adapters.langchain_tools import tools_of
 from toolsearch import AsyncClient, Client
 from toolsearch.adapters.langchain import ToolSearchMiddleware
@@ -76,3 +88,9 @@ class TestLangChain(Contract):
         )
         await agent.ainvoke(QUESTION)
         assert set(conversation.tools[0]) == {"provided", "search_tools"}
+
+
+def test_the_example_runs(address: str) -> None:
+    conversation = Conversation(WEATHER)
+    model = ScriptedChatModel(conversation=conversation, search_tool="search_tools")
+    assert_weather(conversation, example("langchain_agent").main(model, address))

@@ -11,7 +11,20 @@ from llama_index.core.schema import QueryBundle
 from llama_index.core.tools import FunctionTool, ToolMetadata
 from pydantic import create_model
 
-from adapters.contract import ARGUMENTS, LOADS, QUERY, TOOLS, WANTED, Call, Conversation, Say, Workshop, causes, sync_sample
+from adapters.contract import (
+    ARGUMENTS,
+    LOADS,
+    QUERY,
+    TOOLS,
+    WANTED,
+    Call,
+    Conversation,
+    Say,
+    Workshop,
+    causes,
+    example,
+    sync_sample,
+)
 from support import running_server
 from toolsearch import AsyncClient, Client, TimedOut, Unavailable
 from toolsearch.adapters.llama_index import ToolRetriever
@@ -30,7 +43,7 @@ def tools_of(workshop: Workshop) -> list[FunctionTool]:
     return [tool(definition) for definition in workshop.definitions]
 
 
-def agent_of(client: Client | AsyncClient, workshop: Workshop, conversation: Conversation, **options: Any) -> FunctionAgent:
+def scripted(conversation: Conversation) -> MockFunctionCallingLLM:
     def answer(messages: Any, **more: Any) -> ChatMessage:
         tools = {tool.metadata.name: tool.metadata.to_openai_tool() for tool in more.get("tools", ())}
         match conversation.step(tools, messages[-1].content or ""):
@@ -42,8 +55,12 @@ def agent_of(client: Client | AsyncClient, workshop: Workshop, conversation: Con
             case step:
                 raise AssertionError(step)
 
+    return MockFunctionCallingLLM(response_generator=answer)
+
+
+def agent_of(client: Client | AsyncClient, workshop: Workshop, conversation: Conversation, **options: Any) -> FunctionAgent:
     retriever = ToolRetriever(client, tools_of(workshop), **options)
-    return FunctionAgent(llm=MockFunctionCallingLLM(response_generator=answer), tool_retriever=retriever, streaming=False)
+    return FunctionAgent(llm=scripted(conversation), tool_retriever=retriever, streaming=False)
 
 
 async def test_the_model_sees_the_tools_that_fit_the_message_and_calls_one(client: Client) -> None:
@@ -109,3 +126,10 @@ async def test_the_error_reaches_the_caller_if_told_so() -> None:
         with pytest.raises(Exception) as raised:
             await agent_of(client, Workshop(), Conversation(()), server="agent", timeout=0.5, fallback="error").run(QUERY)
     assert any(isinstance(error, Unavailable | TimedOut) for error in causes(raised.value))
+
+
+async def test_the_example_runs(address: str) -> None:
+    conversation = Conversation((Call("get_weather", {"city": "Paris"}), Say()))
+    assert await example("llama_index_agent").main(scripted(conversation), address) == "Done."
+    assert "get_weather" in conversation.tools[0]
+    assert "It is sunny in Paris." in conversation.told[1]

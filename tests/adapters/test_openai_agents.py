@@ -9,7 +9,20 @@ from agents import Agent, FunctionTool, ModelResponse, Runner, SQLiteSession, Us
 from agents.models.interface import Model
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
-from adapters.contract import ARGUMENTS, QUERY, WANTED, Call, Contract, Conversation, Say, Search, Workshop
+from adapters.contract import (
+    ARGUMENTS,
+    QUERY,
+    WANTED,
+    WEATHER,
+    Call,
+    Contract,
+    Conversation,
+    Say,
+    Search,
+    Workshop,
+    assert_weather,
+    example,
+)
 from toolsearch import AsyncClient, Client
 from toolsearch.adapters.openai_agents import searchable
 
@@ -109,3 +122,8 @@ class TestOpenAIAgents(Contract):
         tools = tools_of(Workshop())
         wanted = next(tool for tool in tools if tool.name == WANTED)
         assert wanted in searchable(client, tools, always=[WANTED], server="agent")
+
+
+async def test_the_example_runs(address: str) -> None:
+    conversation = Conversation(WEATHER)
+    assert_weather(conversation, await example("openai_agents_agent").main(ScriptedModel(conversation), address))

@@ -10,12 +10,15 @@ from adapters.contract import (
     FIND_AND_CALL,
     QUERY,
     WANTED,
+    WEATHER,
     Call,
     Contract,
     Conversation,
     Say,
     Search,
     Workshop,
+    assert_weather,
+    example,
     sync_sample,
 )
 from adapters.fake_provider import running_provider
@@ -101,3 +104,9 @@ class TestOpenAIResponses(Contract):
             pytest.raises(BadRequestError, match="no tool call found"),
         ):
             openai.responses.create(model="scripted", input=wrong)  # type: ignore[arg-type]
+
+
+def test_the_example_runs(address: str) -> None:
+    conversation = Conversation(WEATHER)
+    with running_provider(conversation) as url, OpenAI(api_key="none", base_url=f"{url}/v1") as openai:
+        assert_weather(conversation, example("openai_responses_loop").main(openai, "scripted", address))

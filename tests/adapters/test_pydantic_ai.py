@@ -7,7 +7,19 @@ from pydantic_ai import Agent, Tool
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from adapters.contract import QUERY, WANTED, Call, Contract, Conversation, Say, Search, Workshop
+from adapters.contract import (
+    QUERY,
+    WANTED,
+    WEATHER,
+    Call,
+    Contract,
+    Conversation,
+    Say,
+    Search,
+    Workshop,
+    assert_weather,
+    example,
+)
 from toolsearch import AsyncClient, Client
 from toolsearch.adapters.pydantic_ai import tool_search
 
@@ -77,3 +89,8 @@ class TestPydanticAI(Contract):
         conversation = Conversation((Search(QUERY), Say()))
         agent_of(client, Workshop(), conversation, server="agent").run_sync("What can you do?")
         assert WANTED in conversation.tools[1]
+
+
+async def test_the_example_runs(address: str) -> None:
+    conversation = Conversation(WEATHER)
+    assert_weather(conversation, await example("pydantic_ai_agent").main(scripted(conversation), address))
