@@ -1,7 +1,11 @@
 """What all adapters share: the caller's tools registered and found, and going on while the service is away."""
 
+import ast
 import logging
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -147,6 +151,7 @@ def test_no_more_than_max_results_are_returned(recording: RecordingClient) -> No
         ({"max_results": 0}, "max_results is 0, but must be at least 1"),
         ({"fallback": "nothing"}, 'fallback is "nothing", but must be "message", "all" or "error"'),
         ({"server": ""}, "server is empty"),
+        ({"server": "mine", "filter": Filter(servers=["x"])}, "filter.servers is set"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options: Any, message: str) -> None:
@@ -198,6 +203,20 @@ async def test_either_client_serves_an_asynchronous_caller(recording: RecordingC
         assert (await searcher.afind("bug report", own(*GITHUB))).names == ["create_issue"]
         with pytest.raises(TypeError, match="give the adapter a Client instead of an AsyncClient"):
             searcher.find("bug report", own(*GITHUB))
+
+
+def test_what_all_adapters_share_knows_no_framework() -> None:
+    folder = Path(core.__file__).parent
+    for module in ("__init__.py", "_core.py", "signatures.py"):
+        for statement in ast.walk(ast.parse((folder / module).read_text())):
+            names = [name.name for name in statement.names] if isinstance(statement, ast.Import) else []
+            names += [statement.module or ""] if isinstance(statement, ast.ImportFrom) else []
+            assert {name.partition(".")[0] for name in names} <= {"toolsearch", *sys.stdlib_module_names}
+
+
+def test_the_client_does_not_load_adapters() -> None:
+    program = "import sys, toolsearch; sys.exit(any(name.startswith('toolsearch.adapters') for name in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0
 
 
 # While the service is away

@@ -163,6 +163,8 @@ class Options:
     def __post_init__(self) -> None:
         if self.server == "":
             raise ValueError("server is empty: registered tools need a server's name")
+        if self.server is not None and self.filter is not None and self.filter.servers:
+            raise ValueError("filter.servers is set, but with server only that server's tools are searched")
         if self.max_results < 1:
             raise ValueError(f"max_results is {self.max_results}, but must be at least 1")
         if self.fallback not in ("message", "all", "error"):
@@ -189,8 +191,8 @@ class _Memory(Generic[Value]):
         self._warned = False
         if not answer.tools:
             return
+        self._answers.pop(queries, None)
         self._answers[queries] = answer
-        self._answers.move_to_end(queries)
         while len(self._answers) > REMEMBERED_ANSWERS:
             self._answers.popitem(last=False)
 

@@ -88,6 +88,7 @@ class _Found:
     def __init__(self, search_tool: str) -> None:
         self._search_tool = search_tool
         self._names: dict[int, set[str]] = {}
+        self._read: tuple[Sequence[Any], set[str]] = ((), set())
 
     def add(self, ctx: RunContextWrapper[Any], names: Sequence[str]) -> None:
         key = id(ctx.usage)
@@ -100,7 +101,15 @@ class _Found:
         return name in self._names.get(id(ctx.usage), ()) or name in self._earlier(ctx.turn_input)
 
     def _earlier(self, items: Sequence[Any]) -> set[str]:
-        """In what the run was given: calls of the search tool, and what came of them."""
+        """In what the run was given. Read once for all tools that ask."""
+        given, names = self._read
+        if given is not items:
+            names = self._told(items)
+            self._read = (items, names)
+        return names
+
+    def _told(self, items: Sequence[Any]) -> set[str]:
+        """Calls of the search tool, and what came of them."""
         entries = [item for item in items if isinstance(item, dict)]
         calls = {
             item.get("call_id")
