@@ -34,12 +34,20 @@ def check_names(tools: list[dict[str, Any]]) -> None:
         refuse_unless(NAME.fullmatch(name), f"tools: {name} is no name")
 
 
+def asking(schema: dict[str, Any], query: str) -> dict[str, Any]:
+    """The arguments of a search, in the one parameter that it takes."""
+    (name,) = schema["properties"]
+    return {name: [query] if schema["properties"][name]["type"] == "array" else query}
+
+
 def openai(request: dict[str, Any], conversation: Conversation) -> dict[str, Any]:
     tools, items = request.get("tools", []), request["input"]
     searches = [tool for tool in tools if tool["type"] == "tool_search"]
     functions = {tool["name"]: tool for tool in tools if tool["type"] == "function"}
     check_names(list(functions.values()))
     refuse_unless(len(searches) <= 1, "tools: only one tool_search")
+    refuse_unless(searches or not any(tool.get("defer_loading") for tool in tools), "deferred tools need a tool_search")
+    functions = {name: tool for name, tool in functions.items() if not tool.get("defer_loading")}
     for search in searches:
         refuse_unless(search.get("execution") == "client", "tool_search: only the client executes here")
         refuse_unless(
@@ -80,7 +88,7 @@ def openai(request: dict[str, Any], conversation: Conversation) -> dict[str, Any
                 "call_id": call_id,
                 "execution": "client",
                 "status": "completed",
-                "arguments": {"query": query},
+                "arguments": asking(searches[0]["parameters"], query),
             }
         case Call(name, arguments):
             output = {
@@ -143,7 +151,12 @@ def anthropic(request: dict[str, Any], conversation: Conversation) -> dict[str, 
     use = f"toolu_{next(_ids)}"
     match conversation.step(seen, told):
         case Search(query):
-            answer: dict[str, Any] = {"type": "tool_use", "id": use, "name": "search_tools", "input": {"query": query}}
+            answer: dict[str, Any] = {
+                "type": "tool_use",
+                "id": use,
+                "name": "search_tools",
+                "input": asking(declared["search_tools"]["input_schema"], query),
+            }
         case Call(name, arguments):
             answer = {"type": "tool_use", "id": use, "name": name, "input": dict(arguments)}
         case Say(text):
@@ -160,6 +173,29 @@ def anthropic(request: dict[str, Any], conversation: Conversation) -> dict[str, 
     }
 
 
+def streamed(message: dict[str, Any]) -> bytes:
+    """The same as events, as Anthropic sends them."""
+    (block,) = message["content"]
+    text = block["type"] == "text"
+    delta = (
+        {"type": "text_delta", "text": block["text"]}
+        if text
+        else {
+            "type": "input_json_delta",
+            "partial_json": json.dumps(block["input"]),
+        }
+    )
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}},
+        {"type": "content_block_start", "index": 0, "content_block": {**block, **({"text": ""} if text else {"input": {}})}},
+        {"type": "content_block_delta", "index": 0, "delta": delta},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": message["stop_reason"]}, "usage": {"output_tokens": 0}},
+        {"type": "message_stop"},
+    ]
+    return "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events).encode()
+
+
 ENDPOINTS = {"/v1/responses": openai, "/v1/messages": anthropic}
 
 
@@ -174,9 +210,10 @@ def running_provider(conversation: Conversation) -> Iterator[str]:
                 status, answer = 200, ENDPOINTS[self.path.partition("?")[0]](request, conversation)
             except Refused as error:
                 status, answer = 400, {"type": "error", "error": {"type": "invalid_request_error", "message": str(error)}}
-            body = json.dumps(answer).encode()
+            streaming = status == 200 and request.get("stream")
+            body = streamed(answer) if streaming else json.dumps(answer).encode()
             self.send_response(status)
-            self.send_header("content-type", "application/json")
+            self.send_header("content-type", "text/event-stream" if streaming else "application/json")
             self.send_header("content-length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

@@ -5,9 +5,14 @@ from typing import Any
 
 from pydantic_ai import Agent, Tool
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.models.openai import OpenAIResponsesModel
+from pydantic_ai.providers.anthropic import AnthropicProvider
+from pydantic_ai.providers.openai import OpenAIProvider
 
 from adapters.contract import (
+    ARGUMENTS,
     QUERY,
     WANTED,
     WEATHER,
@@ -20,6 +25,7 @@ from adapters.contract import (
     assert_weather,
     example,
 )
+from adapters.fake_provider import running_provider
 from toolsearch import AsyncClient, Client
 from toolsearch.adapters.pydantic_ai import tool_search
 
@@ -42,7 +48,9 @@ def scripted(conversation: Conversation) -> FunctionModel:
     return FunctionModel(answer)
 
 
-def agent_of(client: Client | AsyncClient, workshop: Workshop, conversation: Conversation, **options: Any) -> Agent[None, str]:
+def agent_of(
+    client: Client | AsyncClient, workshop: Workshop, conversation: Conversation, model: Any = None, **options: Any
+) -> Agent[None, str]:
     def tool(definition: Any) -> Tool[None]:
         def call(**arguments: Any) -> str:
             return workshop.call(definition["name"], arguments)
@@ -52,7 +60,7 @@ def agent_of(client: Client | AsyncClient, workshop: Workshop, conversation: Con
         return made
 
     return Agent(
-        scripted(conversation),
+        model or scripted(conversation),
         tools=[tool(definition) for definition in workshop.definitions],
         capabilities=[tool_search(client, **options)],
     )
@@ -94,3 +102,28 @@ class TestPydanticAI(Contract):
 async def test_the_example_runs(address: str) -> None:
     conversation = Conversation(WEATHER)
     assert_weather(conversation, await example("pydantic_ai_agent").main(scripted(conversation), address))
+
+
+def native(workshop: Workshop, client: Client, model: Any) -> Agent[None, str]:
+    """An agent whose provider knows deferred tools, and leaves the search to us."""
+    return agent_of(client, workshop, Conversation(()), server="agent", model=model)
+
+
+async def test_openais_own_tool_search_is_answered_by_us(client: Client) -> None:
+    workshop, conversation = Workshop(), Conversation((Search(QUERY), Call(WANTED, ARGUMENTS), Say()))
+    with running_provider(conversation) as url:
+        provider = OpenAIProvider(base_url=f"{url}/v1", api_key="none")
+        await native(workshop, client, OpenAIResponsesModel("gpt-5.4", provider=provider)).run("It is broken, tell them.")
+    assert conversation.tools[0] == ["tool_search"]
+    assert WANTED in conversation.tools[1] and len(conversation.tools[1]) == 6
+    assert workshop.calls == [(WANTED, ARGUMENTS)]
+
+
+async def test_anthropics_tool_references_are_answered_by_us(client: Client) -> None:
+    workshop, conversation = Workshop(), Conversation((Search(QUERY), Call(WANTED, ARGUMENTS), Say()))
+    with running_provider(conversation) as url:
+        provider = AnthropicProvider(base_url=url, api_key="none")
+        await native(workshop, client, AnthropicModel("claude-sonnet-4-6", provider=provider)).run("It is broken, tell them.")
+    assert conversation.tools[0] == ["search_tools"]
+    assert WANTED in conversation.tools[1] and len(conversation.tools[1]) == 6
+    assert workshop.calls == [(WANTED, ARGUMENTS)]
