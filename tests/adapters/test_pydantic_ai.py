@@ -1,5 +1,6 @@
 """pydantic-ai with its own FunctionModel."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -93,9 +94,15 @@ class TestPydanticAI(Contract):
         await agent_of(client, Workshop(), second, server="agent").run("And now?", message_history=history)
         assert WANTED in second.tools[0]
 
-    def test_a_run_without_an_event_loop_works_as_well(self, client: Client) -> None:
+    def test_a_run_without_await_works_as_well(self, client: Client) -> None:
         conversation = Conversation((Search(QUERY), Say()))
-        agent_of(client, Workshop(), conversation, server="agent").run_sync("What can you do?")
+        loop = asyncio.new_event_loop()  # pydantic-ai would make one, and leave it open
+        asyncio.set_event_loop(loop)
+        try:
+            agent_of(client, Workshop(), conversation, server="agent").run_sync("What can you do?")
+        finally:
+            asyncio.set_event_loop(None)
+            loop.close()
         assert WANTED in conversation.tools[1]
 
 
