@@ -18,7 +18,7 @@ export UV GO
 export GOTOOLCHAIN := local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup redis prometheus run test test-go test-adapters faults check format proto lock audit bench soak monitoring quality minilm clean
+.PHONY: help setup redis prometheus run test test-go test-adapters test-fast-agent faults check format proto lock audit bench soak monitoring quality minilm clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
