@@ -28,7 +28,7 @@ export UV GO NODE
 export GOTOOLCHAIN := local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup redis prometheus run test test-go test-typescript faults check format proto lock audit bench soak monitoring quality minilm clean
+.PHONY: help setup redis prometheus run test test-go test-typescript faults check check-typescript format proto lock audit bench soak monitoring quality minilm clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,17 +85,20 @@ test-go: $(READY) | $(GO) ## the Go client: formatting, vet, staticcheck, tests 
 		GOFLAGS=$$race $$staticcheck ./...; \
 		TOOLSEARCH_SERVER=$(CURDIR)/$(BIN)/toolsearch-server $(GO) test -count=1 -vet=off $$race ./...
 
-test-typescript: $(READY) $(TYPESCRIPT_READY) ## the TypeScript client: formatting, lint, types, tests against a real server
-	@export TOOLSEARCH_SERVER=$(CURDIR)/$(BIN)/toolsearch-server; $(NPM) test --silent
+# Of its own, so that make test runs it once.
+check-typescript: $(TYPESCRIPT_READY)
+	$(NPM) run check --silent
 
-check: $(READY) $(TYPESCRIPT_READY) | $(GO) ## formatting, lint, types, contract, committed stubs
+test-typescript: $(READY) check-typescript ## the TypeScript client: formatting, lint, types, tests against a real server
+	@export TOOLSEARCH_SERVER=$(CURDIR)/$(BIN)/toolsearch-server; $(NPM) run test:built --silent
+
+check: $(READY) check-typescript | $(GO) ## formatting, lint, types, contract, committed stubs
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/buf lint proto
 	$(BIN)/buf format --diff --exit-code proto
 	proto/generate.sh --check $(STUBS) $(GO_CLIENT) $(TYPESCRIPT_CLIENT)
-	$(NPM) run check --silent
 	$(BIN)/python helm/monitoring.py --check
 	@release=$$(git describe --tags --abbrev=0 2>/dev/null) || exit 0; \
 		$(BIN)/buf breaking proto --against ".git#tag=$$release,subdir=proto"
