@@ -29,7 +29,7 @@ export UV GO NODE
 export GOTOOLCHAIN := local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup redis prometheus run test test-go test-typescript test-adapters test-fast-agent test-rollouts test-helm test-cluster test-image faults check format proto lock audit bench soak monitoring quality minilm clean
+.PHONY: help setup redis prometheus run test test-go test-typescript test-adapters test-fast-agent test-rollouts test-helm test-cluster test-image faults check check-typescript format proto lock audit bench soak monitoring quality minilm clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -115,8 +115,12 @@ test-go: $(READY) | $(GO) ## the Go client: formatting, vet, staticcheck, tests 
 		GOFLAGS=$$race $$staticcheck ./...; \
 		TOOLSEARCH_SERVER=$(CURDIR)/$(BIN)/toolsearch-server $(GO) test -count=1 -vet=off $$race ./...
 
-test-typescript: $(READY) $(TYPESCRIPT_READY) ## the TypeScript client: formatting, lint, types, tests against a real server
-	@export TOOLSEARCH_SERVER=$(CURDIR)/$(BIN)/toolsearch-server; $(NPM) test --silent
+# Of its own, so that make test runs it once.
+check-typescript: $(TYPESCRIPT_READY)
+	$(NPM) run check --silent
+
+test-typescript: $(READY) check-typescript ## the TypeScript client: formatting, lint, types, tests against a real server
+	@export TOOLSEARCH_SERVER=$(CURDIR)/$(BIN)/toolsearch-server; $(NPM) run test:built --silent
 
 # Frameworks that cannot live together are in environments of their own. fast-agent needs a newer Python than the rest.
 FRAMEWORKS := agent-framework anthropic fastmcp google-adk langchain llama-index openai openai-agents pydantic-ai
@@ -140,14 +144,13 @@ $(ENVIRONMENTS): .cache/%/.ready: tests/adapters/%.lock pyproject.toml clients/p
 	$(UV) pip install --quiet --python .cache/$* --no-deps --no-build-isolation --editable clients/python --editable .
 	@touch $@
 
-check: $(READY) $(TYPESCRIPT_READY) | $(GO) ## formatting, lint, types, contract, committed stubs
+check: $(READY) check-typescript | $(GO) ## formatting, lint, types, contract, committed stubs
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/buf lint proto
 	$(BIN)/buf format --diff --exit-code proto
 	proto/generate.sh --check $(STUBS) $(GO_CLIENT) $(TYPESCRIPT_CLIENT)
-	$(NPM) run check --silent
 	$(BIN)/python helm/monitoring.py --check
 	$(BIN)/python helm/values.py --check
 	@release=$$(git describe --tags --abbrev=0 2>/dev/null) || exit 0; \

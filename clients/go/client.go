@@ -71,7 +71,7 @@ type Option func(*settings)
 // WithAPIKey authenticates every call. The key only travels over TLS, or to a server on this machine: New refuses anything
 // else.
 func WithAPIKey(key string) Option {
-	return func(s *settings) { s.apiKey, s.hasAPIKey = key, true }
+	return func(s *settings) { s.apiKey, s.hasAPIKey = strings.TrimSpace(key), true }
 }
 
 // WithTenant says whose catalogs are meant, to servers that take the caller's word for it. Elsewhere the API key tells.
