@@ -174,7 +174,7 @@ func (s *settings) routed() string {
 	if s.route != nil {
 		return *s.route
 	}
-	credential := strings.TrimSpace(s.apiKey)
+	credential := s.apiKey
 	if s.tenant == "" && credential == "" {
 		return ""
 	}
