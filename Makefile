@@ -29,7 +29,7 @@ export UV GO NODE
 export GOTOOLCHAIN := local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup redis prometheus run test test-go test-typescript test-adapters test-fast-agent test-rollouts test-helm test-cluster test-image faults check check-typescript format proto lock audit bench soak monitoring quality minilm clean
+.PHONY: help setup redis prometheus run test test-go test-typescript test-adapters test-facade test-fast-agent test-rollouts test-helm test-cluster test-image faults check check-typescript format proto lock audit bench soak monitoring quality minilm clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,13 +72,16 @@ redis: ## install redis-server where it is missing, for tests (Debian and Ubuntu
 		RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive $$as_root apt-get install -qq -y --no-install-recommends redis-server >/dev/null; }
 
 # Tests with targets of their own: they take minutes, or need tools that do.
-APART := adapters faults rollouts helm cluster image
+APART := adapters facade faults rollouts helm cluster image
 
 test: check redis test-go test-typescript ## all checks and tests, but those of the targets below
 	$(PYTEST) $(APART:%=--ignore=tests/%)
 
 faults: $(READY) redis $(GO_LOAD) ## kill, freeze, cut off and replace real processes under load, for minutes
 	$(PYTEST) tests/faults tests/rollouts
+
+test-facade: $(READY) ## toolsearch mcp between real MCP clients and servers
+	$(PYTEST) tests/facade
 
 test-rollouts: $(READY) redis $(GO_LOAD) ## replace replicas under load, fifty times for each client
 	ROLLOUT_RUNS=50 $(PYTEST) tests/rollouts
