@@ -4,6 +4,7 @@ UV_VERSION := 0.13.8
 UV ?= $(or $(shell command -v uv 2>/dev/null),$(CURDIR)/.cache/bootstrap/bin/uv)
 BIN := .venv/bin
 READY := .venv/.ready
+GO_LOAD := .cache/rollouts/load
 STUBS := clients/python/src
 PYTEST ?= $(BIN)/pytest
 
@@ -28,10 +29,10 @@ export UV GO NODE
 export GOTOOLCHAIN := local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup redis prometheus run test test-go test-typescript faults check format proto lock audit bench soak monitoring quality minilm clean
+.PHONY: help setup redis prometheus run test test-go test-typescript test-adapters test-facade test-fast-agent test-rollouts test-helm test-cluster test-image faults check check-typescript format proto lock audit bench soak monitoring quality minilm clean
 
 help: ## show this
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## install everything into .venv
 
@@ -70,11 +71,43 @@ redis: ## install redis-server where it is missing, for tests (Debian and Ubuntu
 		$$as_root apt-get update -qq && \
 		RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive $$as_root apt-get install -qq -y --no-install-recommends redis-server >/dev/null; }
 
-test: check redis test-go test-typescript ## all checks and tests, but those of make faults
-	$(PYTEST) --ignore=tests/faults
+# Tests with targets of their own: they take minutes, or need tools that do.
+APART := adapters facade faults rollouts helm cluster image
 
-faults: $(READY) redis ## kill, freeze and cut off real processes under load, for minutes
-	$(PYTEST) tests/faults
+test: check redis test-go test-typescript ## all checks and tests, but those of the targets below
+	$(PYTEST) $(APART:%=--ignore=tests/%)
+
+faults: $(READY) redis $(GO_LOAD) ## kill, freeze, cut off and replace real processes under load, for minutes
+	$(PYTEST) tests/faults tests/rollouts
+
+test-facade: $(READY) ## toolsearch mcp between real MCP clients and servers
+	$(PYTEST) tests/facade
+
+test-rollouts: $(READY) redis $(GO_LOAD) ## replace replicas under load, fifty times for each client
+	ROLLOUT_RUNS=50 $(PYTEST) tests/rollouts
+
+$(GO_LOAD): $(wildcard tests/rollouts/load/* clients/go/*.go) | $(GO)
+	cd tests/rollouts/load && $(GO) build -o $(CURDIR)/$@ .
+
+test-helm: $(READY) .cache/helm/.ready ## the chart: lint, schemas of several Kubernetes versions, pod security, settings
+	$(PYTEST) tests/helm
+
+.cache/helm/.ready: $(wildcard tests/helm/install.sh tests/helm/requirements.lock tests/helm/podsecurity/*) | $(GO) $(UV)
+	tests/helm/install.sh .cache/helm
+	@touch $@
+
+test-cluster: $(READY) .cache/helm/.ready .cache/cluster/.ready ## the chart in a real API server, which is built for minutes at first
+	$(PYTEST) tests/cluster
+
+.cache/cluster/.ready: $(wildcard tests/cluster/install.sh tests/cluster/go.*) | $(GO)
+	tests/cluster/install.sh .cache/cluster
+	@touch $@
+
+test-image: $(READY) ## the Dockerfile's steps in a debootstrapped root (Debian and Ubuntu, as root)
+	@[ "$$(id -u)" = 0 ] || { echo "only root can change its root"; exit 1; }
+	@command -v debootstrap >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends debootstrap >/dev/null; }
+	$(BIN)/python tests/image/recipe.py build Dockerfile . .cache/image
+	$(PYTEST) tests/image
 
 test-go: $(READY) | $(GO) ## the Go client: formatting, vet, staticcheck, tests against a real server
 	@race=-race; [ "$$($(GO) env CGO_ENABLED)" = 1 ] || { race=; echo "no C compiler: testing without the race detector"; }; \
@@ -85,18 +118,44 @@ test-go: $(READY) | $(GO) ## the Go client: formatting, vet, staticcheck, tests 
 		GOFLAGS=$$race $$staticcheck ./...; \
 		TOOLSEARCH_SERVER=$(CURDIR)/$(BIN)/toolsearch-server $(GO) test -count=1 -vet=off $$race ./...
 
-test-typescript: $(READY) $(TYPESCRIPT_READY) ## the TypeScript client: formatting, lint, types, tests against a real server
-	@export TOOLSEARCH_SERVER=$(CURDIR)/$(BIN)/toolsearch-server; $(NPM) test --silent
+# Of its own, so that make test runs it once.
+check-typescript: $(TYPESCRIPT_READY)
+	$(NPM) run check --silent
 
-check: $(READY) $(TYPESCRIPT_READY) | $(GO) ## formatting, lint, types, contract, committed stubs
+test-typescript: $(READY) check-typescript ## the TypeScript client: formatting, lint, types, tests against a real server
+	@export TOOLSEARCH_SERVER=$(CURDIR)/$(BIN)/toolsearch-server; $(NPM) run test:built --silent
+
+# Frameworks that cannot live together are in environments of their own. fast-agent needs a newer Python than the rest.
+FRAMEWORKS := agent-framework anthropic fastmcp google-adk langchain llama-index openai openai-agents pydantic-ai
+ENVIRONMENTS := .cache/frameworks/.ready .cache/bigtool/.ready .cache/fast-agent/.ready
+NEWER_PYTHON = $(shell for python in $$(command -v python3.14 python3.13 python3.12) $${PYENV_ROOT:-$$HOME/.pyenv}/versions/3.*/bin/python3; do \
+	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null && echo "$$python" && break; done)
+
+test-adapters: .cache/frameworks/.ready .cache/bigtool/.ready | $(UV) ## the adapters, with the real frameworks and a scripted model
+	.cache/frameworks/bin/mypy clients/python/src/toolsearch/adapters tests/adapters
+	.cache/frameworks/bin/pytest tests/adapters
+	.cache/bigtool/bin/pytest tests/adapters/test_bigtool.py
+	@if [ -n "$(NEWER_PYTHON)" ]; then $(MAKE) --no-print-directory test-fast-agent; \
+		else echo "fast-agent needs Python 3.12 or newer, which is not here: its adapter was NOT tested"; fi
+
+test-fast-agent: .cache/fast-agent/.ready
+	.cache/fast-agent/bin/pytest tests/adapters/test_fast_agent.py
+
+$(ENVIRONMENTS): .cache/%/.ready: tests/adapters/%.lock pyproject.toml clients/python/pyproject.toml | $(UV)
+	$(UV) venv --quiet --allow-existing --python $(if $(filter fast-agent,$*),$(NEWER_PYTHON),'>=3.11') .cache/$*
+	$(UV) pip sync --quiet --python .cache/$* --require-hashes tests/adapters/$*.lock
+	$(UV) pip install --quiet --python .cache/$* --no-deps --no-build-isolation --editable clients/python --editable .
+	@touch $@
+
+check: $(READY) check-typescript | $(GO) ## formatting, lint, types, contract, committed stubs
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/buf lint proto
 	$(BIN)/buf format --diff --exit-code proto
 	proto/generate.sh --check $(STUBS) $(GO_CLIENT) $(TYPESCRIPT_CLIENT)
-	$(NPM) run check --silent
 	$(BIN)/python helm/monitoring.py --check
+	$(BIN)/python helm/values.py --check
 	@release=$$(git describe --tags --abbrev=0 2>/dev/null) || exit 0; \
 		$(BIN)/buf breaking proto --against ".git#tag=$$release,subdir=proto"
 
@@ -111,10 +170,20 @@ proto: $(READY) $(TYPESCRIPT_READY) | $(GO) ## generate the Python, Go and TypeS
 
 EXPORT = $(UV) export --quiet --all-packages --all-extras --no-emit-workspace --no-annotate --no-header --format requirements-txt
 
+IMAGE_EXTRAS := semantic endpoint mcp jwt tracing
+NO_FRAMEWORKS := $(addprefix --no-extra ,$(FRAMEWORKS) bigtool)
+COMPILE = $(UV) pip compile --quiet --upgrade --universal --generate-hashes --no-annotate --no-header --no-emit-package toolsearch \
+	--no-emit-package toolsearch-server pyproject.toml clients/python/pyproject.toml tests/adapters/testing.in
+
 lock: | $(UV) ## resolve dependencies anew; the files name no package index, so that any mirror will do
 	$(UV) lock --quiet --upgrade
-	$(EXPORT) --group dev --output-file requirements.lock
-	$(EXPORT) --group dev --group peers --output-file bench/requirements.lock
+	$(EXPORT) $(NO_FRAMEWORKS) --group dev --output-file requirements.lock
+	$(EXPORT) $(NO_FRAMEWORKS) --group dev --group peers --output-file bench/requirements.lock
+	$(UV) pip compile --quiet pyproject.toml $(IMAGE_EXTRAS:%=--extra %) --no-emit-package toolsearch --constraints requirements.lock \
+		--generate-hashes --universal --python-version 3.11 --no-annotate --no-header --output-file requirements.image.lock
+	$(COMPILE) --python-version 3.11 $(addprefix --extra ,$(FRAMEWORKS)) --output-file tests/adapters/frameworks.lock
+	$(COMPILE) --python-version 3.11 --extra bigtool --output-file tests/adapters/bigtool.lock
+	$(COMPILE) --python-version 3.12 tests/adapters/fast-agent.in --output-file tests/adapters/fast-agent.lock
 
 prometheus: ## install prometheus and promtool where they are missing (Debian and Ubuntu)
 	@command -v promtool >/dev/null && command -v prometheus >/dev/null || { \

@@ -116,9 +116,10 @@ class ServerProcess:
         environment: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         command: str = "serve",
+        program: Sequence[str] = ("-m", "toolsearch_server"),
     ) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "toolsearch_server", command, *arguments],
+            [sys.executable, *program, command, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -13,12 +13,16 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-const tenantHeader = "x-toolsearch-tenant"
+const (
+	tenantHeader = "x-toolsearch-tenant"
+	routeHeader  = "x-toolsearch-route"
+)
 
 // calls is what happens around every call, so that the generated methods can be used as they are.
 type calls struct {
 	target  string
 	tenant  string
+	route   string
 	catalog string
 	timeout time.Duration
 	session session
@@ -70,10 +74,13 @@ func (s *stream) RecvMsg(response any) error {
 }
 
 func (c *calls) identified(ctx context.Context) context.Context {
-	if c.tenant == "" {
-		return ctx
+	if c.tenant != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, tenantHeader, c.tenant)
 	}
-	return metadata.AppendToOutgoingContext(ctx, tenantHeader, c.tenant)
+	if c.route != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, routeHeader, c.route)
+	}
+	return ctx
 }
 
 func (c *calls) explained(err error) error {

@@ -2,7 +2,9 @@ package toolsearch
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -56,6 +58,7 @@ type settings struct {
 	apiKey      string
 	hasAPIKey   bool
 	tenant      string
+	route       *string
 	catalog     string
 	tls         *tls.Config
 	timeout     time.Duration
@@ -68,7 +71,7 @@ type Option func(*settings)
 // WithAPIKey authenticates every call. The key only travels over TLS, or to a server on this machine: New refuses anything
 // else.
 func WithAPIKey(key string) Option {
-	return func(s *settings) { s.apiKey, s.hasAPIKey = key, true }
+	return func(s *settings) { s.apiKey, s.hasAPIKey = strings.TrimSpace(key), true }
 }
 
 // WithTenant says whose catalogs are meant, to servers that take the caller's word for it. Elsewhere the API key tells.
@@ -76,6 +79,10 @@ func WithTenant(tenant string) Option { return func(s *settings) { s.tenant = te
 
 // WithCatalog is the catalog of requests that name none. Without it: "default".
 func WithCatalog(catalog string) Option { return func(s *settings) { s.catalog = catalog } }
+
+// WithRoute is what proxies go by that send like calls to like replicas, in the header x-toolsearch-route. Without it: a hash of
+// tenant and API key. Empty: no such header.
+func WithRoute(route string) Option { return func(s *settings) { s.route = &route } }
 
 // WithTLS encrypts. A nil config means TLS with the system's certificate authorities.
 func WithTLS(config *tls.Config) Option {
@@ -107,7 +114,7 @@ func New(target string, options ...Option) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	around := &calls{target: target, tenant: s.tenant, catalog: s.catalog, timeout: s.timeout}
+	around := &calls{target: target, tenant: s.tenant, route: s.routed(), catalog: s.catalog, timeout: s.timeout}
 	dialOptions = append(dialOptions,
 		grpc.WithDefaultServiceConfig(serviceConfig),
 		grpc.WithDisableServiceConfig(),
@@ -160,6 +167,19 @@ func (c *Client) GetTools(
 		}
 	}
 	return found, nil
+}
+
+// routed is the same for the same caller, and tells nobody who it is.
+func (s *settings) routed() string {
+	if s.route != nil {
+		return *s.route
+	}
+	credential := s.apiKey
+	if s.tenant == "" && credential == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(s.tenant + "\n" + credential))
+	return hex.EncodeToString(sum[:])[:16]
 }
 
 func (s *settings) credentials(target string) ([]grpc.DialOption, error) {

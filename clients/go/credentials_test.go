@@ -45,6 +45,32 @@ func TestTheAPIKeyTravelsOverTLS(t *testing.T) {
 	}
 }
 
+func TestTheRouteIsThatOfTheCallerUnlessSaid(t *testing.T) {
+	server, arrived := receiver()
+	address := serve(t, server)
+	for _, given := range []struct {
+		options []toolsearch.Option
+		route   string // as the Python client's tests have it: all clients of a caller take the same route
+	}{
+		{nil, ""},
+		{[]toolsearch.Option{toolsearch.WithTenant("me")}, "355f5c09a49a179a"},
+		{[]toolsearch.Option{toolsearch.WithAPIKey("secret")}, "0036889fd7fee295"},
+		{[]toolsearch.Option{toolsearch.WithTenant("me"), toolsearch.WithAPIKey("secret")}, "9571c8ee5e6273dc"},
+		{[]toolsearch.Option{toolsearch.WithTenant("me"), toolsearch.WithRoute("acme")}, "acme"},
+		{[]toolsearch.Option{toolsearch.WithTenant("me"), toolsearch.WithRoute("")}, ""},
+	} {
+		client := connect(t, address, given.options...)
+		for range 2 {
+			if _, err := client.SearchTools(t.Context(), searchFor("x")); err != nil {
+				t.Fatal(err)
+			}
+			if got := header(<-arrived, "x-toolsearch-route"); got != given.route {
+				t.Errorf("route %q instead of %q", got, given.route)
+			}
+		}
+	}
+}
+
 func TestAServerWithAnUnknownCertificateGetsNothing(t *testing.T) {
 	certificate, _ := certificate(t)
 	server, arrived := receiver()

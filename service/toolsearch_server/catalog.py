@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import structlog
 
 from toolsearch_server import ranking
+from toolsearch_server.answers import Answers
 from toolsearch_server.bm25 import Bm25Index
 from toolsearch_server.changes import Change, Entries, Version
 from toolsearch_server.document import Document, analyse
@@ -239,6 +240,7 @@ class Catalog:
         self.followed = True
         self.complete_at = time.monotonic()
         self.usage = NO_USAGE
+        self.answers = Answers()
         self._usage_read_at = -math.inf
         self._strengths: tuple[Version, Usage, Mapping[int, float]] = (view.version, NO_USAGE, {})
         self._limits = limits
@@ -283,14 +285,23 @@ class Catalog:
         return True
 
     def _strengths_of(self, view: View) -> Mapping[int, float]:
-        """How much entries are used, by slot: worked out once for a version and what is known of usage. No view is remembered:
-        an outdated one would stay in memory until the next search."""
-        known_version, known_usage, strengths = self._strengths
+        """How much entries are used, by slot."""
+        return self.state_of(view)[2]
+
+    def state_of(self, view: View) -> tuple[Version, Usage, Mapping[int, float]]:
+        """All that an answer depends on besides the request: the same object until something of it changes. It has no view: an
+        outdated one would stay in memory until the next search."""
+        known_version, known_usage, _ = self._strengths
         if known_version != view.version or known_usage is not self.usage:
             by_key = {} if view.entries.settings.ignore_usage else self.usage.strengths()
             strengths = {view.slots[key]: strength for key, strength in by_key.items() if key in view.slots}
             self._strengths = (view.version, self.usage, strengths)
-        return strengths
+        return self._strengths
+
+    @property
+    def answers_may_vary(self) -> bool:
+        """Whether the same search may have another answer though nothing has changed: it is stale, or vectors may be late."""
+        return not self.followed or self._embeddings is not None
 
     def confirm(self, *, followed: bool) -> None:
         """Nothing is missing now, and nothing will be missed if it is `followed`."""

@@ -45,6 +45,7 @@ def _serve(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Con
         log_format=_log_format(arguments.log_format),
         drain_delay=arguments.drain_delay,
         drain_grace=arguments.drain_grace,
+        connection_age=arguments.connection_age or None,
         idle_seconds=arguments.idle_seconds,
         embeddings=parse_embeddings(arguments.embeddings, arguments.embeddings_model, environment),
         mcp_config=_path(arguments.mcp_config),

@@ -26,6 +26,19 @@ class Address(NamedTuple):
             return self.host == "localhost"
 
 
+class UnixAddress(NamedTuple):
+    """A socket in the file system: who may connect is who may reach the file."""
+
+    path: Path
+
+    def __str__(self) -> str:
+        return f"unix:{self.path}"
+
+    @property
+    def loopback(self) -> bool:
+        return True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsFiles:
     """`client_ca`: callers need a certificate that it signed."""
@@ -50,7 +63,7 @@ class Observing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    listen: Address
+    listen: Address | UnixAddress
     store: Location
     http: Address | None = None
     sample: bool = False
@@ -58,6 +71,7 @@ class Config:
     log_format: str = "json"
     drain_delay: float = 2.0
     drain_grace: float = 20.0
+    connection_age: float | None = None
     idle_seconds: float = 3600.0
     embeddings: Choice = AUTO
     mcp_config: Path | None = None

@@ -9,6 +9,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from toolsearch_server.config import Address
 from toolsearch_server.metrics import CONTENT_TYPE, Metrics
@@ -30,7 +31,7 @@ def application(ready: Callable[[], bool], metrics: Metrics) -> Starlette:
 class HttpServer(uvicorn.Server):
     """uvicorn inside our event loop; signals are the program's."""
 
-    def __init__(self, app: Starlette, address: Address) -> None:
+    def __init__(self, app: ASGIApp, address: Address) -> None:
         """Binds the port at once. Raises OSError when that cannot be done."""
         super().__init__(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off"))
         family = socket.AF_INET6 if ":" in address.host else socket.AF_INET

@@ -122,6 +122,19 @@ class Limits:
     index_bytes: int = 1 * GIB
     """Of all catalogs in memory, as estimated; beyond it the least recently used are let go of."""
 
+    # The MCP facade
+    call_argument_bytes: int = 1 * MIB
+    call_result_bytes: int = 16 * MIB
+    call_seconds: float = 3600.0
+    """A client that gives up earlier says so, and the call ends."""
+    calls_under_way: int = 64
+    eager_tools: int = 64
+    """Tools that are listed as themselves."""
+    facade_answer_bytes: int = 96 * KIB
+    """Of definitions in one answer, beyond the first."""
+    facade_text_length: int = 4_000
+    """Characters of a description by somebody else."""
+
     # Metrics
     tenant_labels: int = 50
     """Tenants that have metrics of their own; the others share theirs."""

@@ -36,6 +36,7 @@ KNOWN_PROBLEMS = 100
 log = structlog.get_logger()
 
 Planner = Callable[[Entries], Outcome]
+Connect = Callable[[ServerSpec, WatchLimits, Limits], AbstractAsyncContextManager["Session"]]
 State = Literal["waiting for lease", "connecting", "following", "away", "removing"]
 
 
@@ -89,6 +90,10 @@ class WatchSettings:
     audit: Audit = field(default_factory=Audit)
     metrics: Metrics | None = None
     tracer: Tracer = field(default_factory=NoTracer)
+    connect: Connect = connected
+    """How a session is begun; whoever wants to use it too puts something around `connected`."""
+    told: "Callable[[ServerStatus], None]" = lambda _: None
+    """Hears of every listing that was written, and of every failure."""
 
     def count(self, outcome: str) -> None:
         """A listing that ended so."""
@@ -130,7 +135,7 @@ async def write_recorded(writer: Writer, spec: ServerSpec, plan: Planner, settin
 def open_session(spec: ServerSpec, settings: WatchSettings) -> AbstractAsyncContextManager[Session]:
     if isinstance(spec.transport, FolderTransport):
         return opened(spec, spec.transport, settings.limits)
-    return connected(spec, settings.watch_limits, settings.limits)
+    return settings.connect(spec, settings.watch_limits, settings.limits)
 
 
 class _LeaseLost(Exception):
@@ -270,6 +275,7 @@ class ServerFollower:
         self._settings.count("listed")
         self._listed(listing)
         await self._store(session, listing)
+        self._settings.told(self.status())
         return ended
 
     async def _something_new(self, session: Session) -> None:
@@ -328,6 +334,7 @@ class ServerFollower:
         self._state, self._error = "away", error
         if self._away_since is None:
             self._away_since = time.monotonic()
+        self._settings.told(self.status())
 
     async def _age(self) -> None:
         """What a server that is away had listed is kept, then tagged as stale, then removed."""

@@ -14,21 +14,30 @@ from urllib.parse import parse_qsl, urlsplit
 import anyio
 import httpx2
 from mcp import Client, MCPError, StdioServerParameters
-from mcp.client._transport import ReadStream, TransportStreams
+from mcp.client._transport import ReadStream, TransportStreams, WriteStream
 from mcp.client.session import IncomingMessage
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import SubscriptionLost
+from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.message import SessionMessage
 from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CONNECTION_CLOSED,
     INVALID_PARAMS,
+    REQUEST_TIMEOUT,
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
     Implementation,
+    InputRequiredResult,
+    JSONRPCRequest,
     PromptListChangedNotification,
     ResourceListChangedNotification,
     ToolListChangedNotification,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from toolsearch_server.entry import Kind
 from toolsearch_server.errors import shorten
@@ -64,6 +73,11 @@ _CHANGES: dict[type, str] = {
 }
 
 
+Called = CallToolResult | InputRequiredResult
+_CALLED: TypeAdapter[Called] = TypeAdapter(Called)
+_call_capabilities: contextvars.ContextVar[dict[str, Any] | None] = contextvars.ContextVar("call_capabilities", default=None)
+
+
 class ConnectionLost(Exception):
     """The connection cannot be used (any more). The message is short and has no secrets."""
 
@@ -79,6 +93,8 @@ class Session:
         self._spec = spec
         self._limits = limits
         self._entry_limits = entries
+        self.listing: Listing | None = None
+        """The newest."""
 
     @property
     def pending(self) -> bool:
@@ -110,7 +126,47 @@ class Session:
             raise ConnectionLost(f"listing took more than {allowed:g} seconds (listing_seconds)") from None
         except (MCPError, ValidationError) as error:
             raise ConnectionLost(describe(error, self._spec)) from error
-        return collector.listing()
+        self.listing = collector.listing()
+        return self.listing
+
+    async def call(
+        self,
+        params: CallToolRequestParams,
+        *,
+        seconds: float,
+        progress: ProgressFnT | None = None,
+        capabilities: dict[str, Any] | None = None,
+    ) -> Called:
+        """Call a tool, once. What the server refuses is an MCPError, as it said it; its answer is not compared with a schema.
+
+        `capabilities`: of whoever the call is made for, whom a server of the newest protocol may ask for input.
+
+        Raises ConnectionLost if there is no answer: whether the call had an effect is then not known.
+        """
+        if self._connection.error is not None:
+            raise self._connection.error
+        declared = _call_capabilities.set(capabilities)
+        try:
+            # Not the SDK's call_tool, which may list tools or call twice.
+            return await self._client.session.send_request(
+                CallToolRequest(params=params),
+                _CALLED,
+                request_read_timeout_seconds=seconds,
+                progress_callback=progress,
+            )
+        except MCPError as error:
+            if isinstance(self._spec.transport, HttpTransport):
+                # It may have restarted, which only a listing tells.
+                self.nudge()
+            if error.code == REQUEST_TIMEOUT:
+                raise ConnectionLost(f"no answer within {seconds:g} seconds (call_seconds)") from error
+            if error.code == CONNECTION_CLOSED:
+                raise ConnectionLost("the connection ended before the answer") from error
+            raise
+        except ValidationError as error:
+            raise ConnectionLost(describe(error, self._spec)) from error
+        finally:
+            _call_capabilities.reset(declared)
 
     async def _walk(self, kind: str, before: Collector) -> Collector:
         """All pages of one kind, from the first again when the server does not know its cursor any more."""
@@ -306,7 +362,7 @@ async def _transport(spec: ServerSpec, limits: WatchLimits, ended: asyncio.Event
     assert not isinstance(transport, FolderTransport), "a folder is read, not connected to"
     opened = _stdio(transport) if isinstance(transport, StdioTransport) else _http(transport, limits)
     async with opened as (read, write):
-        yield _NoticedEnd(read, ended), write
+        yield _NoticedEnd(read, ended), _Declaring(write)
 
 
 @asynccontextmanager
@@ -392,6 +448,32 @@ class _NoticedEnd:
             return await self.receive()
         except anyio.EndOfStream:
             raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class _Declaring:
+    """A write stream that lets a call declare capabilities of its own: the SDK declares the same for every request."""
+
+    def __init__(self, stream: WriteStream[SessionMessage]) -> None:
+        self._stream = stream
+
+    async def send(self, item: SessionMessage) -> None:
+        capabilities = _call_capabilities.get()
+        if capabilities is not None and isinstance(item.message, JSONRPCRequest):
+            meta = (item.message.params or {}).get("_meta", {})
+            if CLIENT_CAPABILITIES_META_KEY in meta:  # only the protocol of 2026 has them here
+                meta[CLIENT_CAPABILITIES_META_KEY] = capabilities
+        await self._stream.send(item)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
     async def __aenter__(self) -> Self:
         return self

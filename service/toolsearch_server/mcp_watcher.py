@@ -64,6 +64,10 @@ class Registry(Protocol):
     async def forget_followed(self, server: Followed) -> None: ...
 
 
+class Configurable(Protocol):
+    def configure(self, config: McpConfig) -> None: ...
+
+
 class Watcher:
     """`prune`: also remove the entries of servers that were dropped from the configuration while no watcher ran."""
 
@@ -217,7 +221,7 @@ class Watcher:
 
 
 async def follow_file(
-    watcher: Watcher, path: Path, environment: Mapping[str, str], poll_seconds: float = watched_file.POLL_SECONDS
+    watcher: Configurable, path: Path, environment: Mapping[str, str], poll_seconds: float = watched_file.POLL_SECONDS
 ) -> None:
     """Configure the watcher by a file, and again when it is replaced. A file that cannot be used changes nothing."""
     async for _ in watched_file.changes(path, NEVER_READ, poll_seconds):

@@ -25,6 +25,8 @@ NEAR_NAMES = 3
 CORRECTION_CUTOFF = 0.75
 CORRECTIONS = 3
 MIN_CORRECTED_LENGTH = 4
+KEPT_CORRECTIONS = 500
+"""Words whose corrections are remembered."""
 CHUNK_LINES = 3_000
 
 
@@ -51,6 +53,7 @@ class NameIndex:
 
     def __init__(self, entries: Iterable[tuple[int, Entry]]) -> None:
         self._entries = list(entries)
+        self._corrections: dict[str, list[tuple[str, float]]] = {}
 
     @functools.cached_property
     def _exact(self) -> dict[str, list[int]]:
@@ -103,6 +106,14 @@ class NameIndex:
         """Words in names that `word` may be a misspelling of, with their similarity."""
         if len(word) < MIN_CORRECTED_LENGTH:
             return []
+        known = self._corrections.get(word)
+        if known is None:
+            if len(self._corrections) >= KEPT_CORRECTIONS:
+                self._corrections.clear()
+            known = self._corrections[word] = self._nearest_words(word)
+        return known
+
+    def _nearest_words(self, word: str) -> list[tuple[str, float]]:
         found = process.extract(
             word,
             self._vocabulary,

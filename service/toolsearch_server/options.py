@@ -204,6 +204,13 @@ def _serve_options(options: _Options) -> None:
     options.add("--drain-delay", default=2.0, text="seconds to wait for balancers on SIGTERM", type=_seconds, metavar="S")
     options.add("--drain-grace", default=20.0, text="seconds for calls under way to finish", type=_seconds, metavar="S")
     options.add(
+        "--connection-age",
+        default=0.0,
+        text="ask callers to connect anew after so long, so that they find new replicas; 0: never",
+        type=_seconds,
+        metavar="S",
+    )
+    options.add(
         "--idle-seconds", default=3600.0, text="let a catalog go from memory after so long unused", type=_seconds, metavar="S"
     )
     options.add(

@@ -6,7 +6,7 @@ catalog counts: being the best of a thousand that share a few words says less th
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -47,16 +47,27 @@ NAMED_EXACTLY = Judgement(1.0, "is the name asked for", (MatchedBy.NAME,))
 
 @dataclass(frozen=True, slots=True)
 class AskedWord:
-    """A word of the query as it was typed, and what it is worth: rare words more, guessed ones nothing. An entry that has one
-    of its synonyms, stems with their words, has the word."""
+    """A word of the query as it was typed, and what it is worth: rare words more, guessed ones nothing.
+
+    `sign` is what an entry has that has the word. `synonyms`, signs with their words, are as good; `cousins` are related.
+    """
 
     word: str
     weight: float
+    sign: str
+    cousins: tuple[tuple[str, str], ...] = ()
     synonyms: tuple[tuple[str, str], ...] = ()
 
+    @classmethod
+    def of(cls, word: str, stem: str, weight: float) -> "AskedWord":
+        return cls(word, weight, sign_of(stem), tuple((sign_of(other), cousin) for other, cousin in related(stem)))
 
-AskedWords = Mapping[str, AskedWord]
-"""By stem."""
+
+def sign_of(stem: str) -> str:
+    return f" {stem} "
+
+
+AskedWords = Sequence[AskedWord]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,37 +81,47 @@ class Coverage:
 
 
 def coverage(document: Document, asked: AskedWords) -> Coverage:
-    places = (
-        ("name", document.name_stems),
-        ("description", document.description_stems),
-        (document.entry.inner_words, document.parameter_stems),
-    )
-    found: dict[str, list[str]] = {place: [] for place, _ in places}
-    words = cousins = 0.0
+    places = (document.name_stems, document.description_stems, document.parameter_stems)
+    found: tuple[list[str], ...] = ([], [], [])
+    words = cousins = total = 0.0
     guessed = False
-    for stem, each in asked.items():
-        place = next((place for place, stems in places if f" {stem} " in stems), None)
+    for each in asked:
+        total += each.weight
+        place = _place(each.sign, places)
         if place is not None:
             found[place].append(each.word)
             words += each.weight
             guessed |= each.weight == 0.0
             continue
-        synonym = next(
-            ((word, place) for other, word in each.synonyms for place, stems in places if f" {other} " in stems), None
-        )
-        if synonym is not None:
-            found[synonym[1]].append(f"{each.word} (as {synonym[0]})")
+        stand_in = _stand_in(each.synonyms, places)
+        if stand_in is not None:
             words += each.weight
-            continue
-        cousin = next(
-            ((word, place) for other, word in related(stem) for place, stems in places[:2] if f" {other} " in stems), None
-        )
-        if cousin is not None:
-            found[cousin[1]].append(f"{each.word} (as {cousin[0]})")
+        else:
+            stand_in = _stand_in(each.cousins, places[:2])
+            if stand_in is None:
+                continue
             cousins += each.weight
-    total = sum(each.weight for each in asked.values()) or 1.0
-    reason = "; ".join(f"{', '.join(those)} in the {place}" for place, those in found.items() if those)
+        found[stand_in[1]].append(f"{each.word} (as {stand_in[0]})")
+    total = total or 1.0
+    names = ("name", "description", document.entry.inner_words)
+    reason = "; ".join(f"{', '.join(those)} in the {name}" for name, those in zip(names, found, strict=True) if those)
     return Coverage(words / total, cousins / total, guessed, f"matches {reason}" if reason else "")
+
+
+def _place(sign: str, places: Sequence[str]) -> int | None:
+    for number, stems in enumerate(places):
+        if sign in stems:
+            return number
+    return None
+
+
+def _stand_in(signs: Iterable[tuple[str, str]], places: Sequence[str]) -> tuple[str, int] | None:
+    """The first word that an entry has, and where."""
+    for sign, word in signs:
+        place = _place(sign, places)
+        if place is not None:
+            return word, place
+    return None
 
 
 def judge_words(document: Document, asked: AskedWords, share: float, *, entries: int) -> Judgement:

@@ -23,7 +23,7 @@ from toolsearch_server.audit import Audit
 from toolsearch_server.auth import DEFAULT_TENANT, Identity
 from toolsearch_server.backoff import backoff
 from toolsearch_server.catalogs import Catalogs
-from toolsearch_server.config import Address, Config, Observing
+from toolsearch_server.config import Address, Config, Observing, UnixAddress
 from toolsearch_server.embedders import Embedder, EmbedderOpenError
 from toolsearch_server.embedders.choice import Choice
 from toolsearch_server.embedders.opening import open_embedder
@@ -100,9 +100,15 @@ class Server:
         self._grpc: grpc.aio.Server | None = None
         self._catalogs: Catalogs | None = None
         self._ready = False
-        self.address = config.listen
+        self.address: Address | UnixAddress = config.listen
         self.http_address = config.http
         self.sample_entries = 0
+
+    @property
+    def catalogs(self) -> Catalogs:
+        """Of a started server."""
+        assert self._catalogs is not None
+        return self._catalogs
 
     async def start(self) -> None:
         """Open the store, then the port, then say SERVING. What was begun is undone if any of it fails.
@@ -190,8 +196,10 @@ class Server:
         )
         searching = search_service.ToolSearchService(catalogs, self._limits, self._observers.tracer)
         writing = catalog_service.CatalogService(catalogs, self._limits, self._observers.audit)
+        age = self._config.connection_age
         server = grpc.aio.server(
             options=[
+                *([] if age is None else [("grpc.max_connection_age_ms", int(age * 1000))]),
                 ("grpc.so_reuseport", 0),  # a second server on the port must fail, not share it
                 ("grpc.max_receive_message_length", self._limits.request_bytes),
                 ("grpc.max_send_message_length", -1),
@@ -216,7 +224,8 @@ class Server:
             raise StartError(
                 f"cannot listen on {self._config.listen}: the port is taken or the address is not this machine's"
             ) from None
-        self.address = Address(self._config.listen.host, port)
+        if isinstance(self._config.listen, Address):
+            self.address = Address(self._config.listen.host, port)
         await server.start()
         self._grpc = server
         self._cleanup.push_async_callback(server.stop, None)
@@ -345,7 +354,8 @@ async def serve(config: Config) -> None:
 def _greet(server: Server, config: Config) -> None:
     """For a person: where it listens and what to try."""
     client = _shown_path(Path(sys.executable).with_name("toolsearch"))
-    target = "" if str(server.address) == "localhost:50051" or server.address.port == 50051 else f" --target {server.address}"
+    usual = isinstance(server.address, Address) and server.address.port == 50051
+    target = "" if usual else f" --target {server.address}"
     sample = f"\n  a sample catalog of {server.sample_entries} tools was loaded" if server.sample_entries else ""
     sys.stderr.write(
         f"\n  toolsearch is listening on {server.address}, its store is {config.store}{sample}\n"

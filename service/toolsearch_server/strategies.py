@@ -24,6 +24,7 @@ from toolsearch_server.relevance import (
     judge_pattern,
     judge_spelling,
     judge_words,
+    sign_of,
 )
 from toolsearch_server.selection import EVERYTHING, Selection
 from toolsearch_server.vectors import Similarities, VectorIndex
@@ -350,10 +351,13 @@ def _asked_words(indexes: Indexes, words: Sequence[QueryWord]) -> AskedWords:
     rarity = {word.stem: indexes.bm25.inverse_frequency(word.stem) for word in words if word.weight == 1.0}
     known = [value for value in rarity.values() if value]
     average = sum(known) / len(known) if known else 1.0
-    asked = {word.stem: AskedWord(word.word, rarity[word.stem] or average) for word in words if word.stem in rarity}
+    asked = {
+        word.stem: AskedWord.of(word.word, word.stem, rarity[word.stem] or average) for word in words if word.stem in rarity
+    }
     for word in words:
         for stem in word.stands_for:
-            asked[stem] = replace(asked[stem], synonyms=(*asked[stem].synonyms, (word.stem, word.word)))
-        if not word.stands_for:
-            asked.setdefault(word.stem, AskedWord(f"{word.word}?", 0.0))
-    return asked
+            synonyms = (*asked[stem].synonyms, (sign_of(word.stem), word.word))
+            asked[stem] = replace(asked[stem], synonyms=synonyms)
+        if not word.stands_for and word.stem not in asked:
+            asked[word.stem] = AskedWord.of(f"{word.word}?", word.stem, 0.0)
+    return list(asked.values())

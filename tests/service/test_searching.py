@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from support import DATA, tool
-from toolsearch import Client, Detail, EntryInput, Filter, Kind, Match, MatchedBy, Strategy
+from toolsearch import CatalogSettings, Client, Detail, EntryInput, Filter, Kind, Match, MatchedBy, Strategy
 
 GITHUB = [
     tool(
@@ -194,3 +194,40 @@ def test_six_thousand_real_tools_load_and_are_found_by_their_names(client: Clien
         wanted = (entry.server, entry.definition["name"])
         matches = client.search(entry.definition["name"], limit=100, filter=Filter(servers=[entry.server])).matches
         assert wanted in [(match.server, match.local_name) for match in matches[:3]]
+
+
+def test_a_search_that_was_asked_before_sees_every_change_since(client: Client) -> None:
+    client.sync_server("s", [tool("a", "thing")])
+
+    def found() -> list[str]:
+        first, again = client.search("thing", limit=10), client.search("thing", limit=10)
+        assert first == again
+        return [match.name for match in again.matches]
+
+    assert found() == ["s.a"]
+    client.sync_server("s", [tool("a", "thing"), tool("b", "thing")])
+    assert found() == ["s.a", "s.b"]
+    client.update_settings(CatalogSettings(banned=["s.a"]))
+    assert found() == ["s.b"]
+    client.update_settings(CatalogSettings())
+    client.sync_server("s", [tool("b", "another")])
+    assert found() == []
+    client.delete_catalog()
+    client.sync_server("s", [tool("c", "thing")])
+    assert found() == ["s.c"]
+
+
+def test_a_search_that_was_asked_before_has_an_id_of_its_own(client: Client) -> None:
+    client.sync_server("s", [tool("a", "thing")])
+    assert len({client.search("thing").search_id for _ in range(3)}) == 3
+
+
+def test_searches_that_differ_in_anything_have_answers_of_their_own(client: Client) -> None:
+    client.sync_server("s", [tool("a", "thing"), tool("b", "thing")])
+    for _ in range(2):
+        assert len(client.search("thing").matches) == 2
+        assert len(client.search("thing", limit=1).matches) == 1
+        assert client.search("thing", detail="full").matches[0].definition is not None
+        assert client.search("thing", detail="name").matches[0].summary == ""
+        assert client.search("thing", explain=True).matches[0].explanation
+        assert len(client.search("thing", filter=Filter(excluded_names=["s.a"])).matches) == 1

@@ -28,6 +28,12 @@ def test_without_settings_it_listens_here_and_keeps_a_file() -> None:
     assert config.http is None
 
 
+def test_connections_have_no_age_unless_one_is_said() -> None:
+    assert settings().connection_age is None
+    assert settings("--connection-age", "0").connection_age is None
+    assert settings("--connection-age", "300").connection_age == 300.0
+
+
 def test_every_setting_is_an_environment_variable_too() -> None:
     config = settings(
         TOOLSEARCH_LISTEN="[::1]:7",
@@ -37,6 +43,7 @@ def test_every_setting_is_an_environment_variable_too() -> None:
         TOOLSEARCH_LOG_FORMAT="console",
         TOOLSEARCH_DRAIN_DELAY="3",
         TOOLSEARCH_DRAIN_GRACE="4",
+        TOOLSEARCH_CONNECTION_AGE="6",
         TOOLSEARCH_IDLE_SECONDS="5",
         TOOLSEARCH_EMBEDDINGS="off",
     )
@@ -48,13 +55,14 @@ def test_every_setting_is_an_environment_variable_too() -> None:
         log_format="console",
         drain_delay=3.0,
         drain_grace=4.0,
+        connection_age=6.0,
         idle_seconds=5.0,
         embeddings=Choice("off"),
     )
 
 
 def test_a_flag_beats_the_environment() -> None:
-    assert settings("--listen", "127.0.0.1:1", TOOLSEARCH_LISTEN="127.0.0.1:2").listen.port == 1
+    assert settings("--listen", "127.0.0.1:1", TOOLSEARCH_LISTEN="127.0.0.1:2").listen == Address("127.0.0.1", 1)
 
 
 @pytest.mark.parametrize("url", ["sqlite:x/y.db", "sqlite://x/y.db"])

@@ -6,7 +6,7 @@ from typing import Any
 
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 
-from toolsearch_server.rpc.health import Health
+from toolsearch_server.rpc.health import LIVENESS, Health
 
 SERVING, NOT_SERVING = HealthCheckResponse.SERVING, HealthCheckResponse.NOT_SERVING
 NO_CONTEXT: Any = SimpleNamespace()
@@ -42,3 +42,16 @@ async def test_a_watcher_that_reads_nothing_holds_nobody_up() -> None:
 
 async def test_an_unknown_service_is_said_to_be_one() -> None:
     assert (await anext(watch(Health([""]), "other"))).status == HealthCheckResponse.SERVICE_UNKNOWN
+
+
+async def test_the_name_for_liveness_is_serving_before_during_and_after() -> None:
+    health = Health([""])
+    watching = watch(health, LIVENESS)
+    assert (await anext(watching)).status == SERVING
+    following = asyncio.create_task(anext(watching))
+    for serving in (True, False):
+        health.set(serving=serving)
+        answer = await health.Check(HealthCheckRequest(service=LIVENESS), NO_CONTEXT)
+        assert answer.status == SERVING
+    assert not following.done(), "nothing changed for a liveness probe"
+    following.cancel()

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolsearch import ConfigError, ModelSupport, Strategy, ToolSearchConfig, load_config
+from toolsearch.adapters._core import SearchOptions
 from toolsearch.tool_search import (
     MAX_EAGER,
     MAX_MODELS,
@@ -167,6 +168,12 @@ def test_a_message_that_contradicts_itself_is_refused() -> None:
         ToolSearchConfig.from_message(plan_pb2.ToolSearchConfig(auto_eager=True, min_eager=2), "config")
     with pytest.raises(ConfigError, match=r"config\.scope is 7"):
         ToolSearchConfig.from_message(plan_pb2.ToolSearchConfig(scope=7), "config")  # type: ignore[arg-type]
+
+
+def test_an_adapter_takes_what_searches_need() -> None:
+    options = ToolSearchConfig(max_results=7, strategy=Strategy.REGEX).search_options()
+    assert options == {"max_results": 7, "strategy": "regex"}
+    assert options.keys() <= SearchOptions.__annotations__.keys()
 
 
 # Files

@@ -9,12 +9,23 @@ import {
   type MessageShape,
   toBinary,
 } from "@bufbuild/protobuf";
-import { entryMessage, enumNumber, filterMessage, given, list, revision } from "./requests.js";
+import {
+  configMessage,
+  entryMessage,
+  enumNumber,
+  filterMessage,
+  given,
+  int64,
+  list,
+  settingsMessage,
+  usageMessage,
+} from "./requests.js";
 import * as results from "./results.js";
 import type { Reading } from "./session.js";
 import { CatalogService } from "./toolsearch/v1/catalog_service_pb.js";
 import { Detail } from "./toolsearch/v1/entry_pb.js";
-import { SearchField, Strategy, ToolSearchService } from "./toolsearch/v1/search_service_pb.js";
+import { SearchField, ToolSearchService } from "./toolsearch/v1/search_service_pb.js";
+import { Strategy } from "./toolsearch/v1/strategy_pb.js";
 import type * as t from "./types.js";
 
 export interface Call<Result> {
@@ -99,6 +110,34 @@ export function getTools(reading: Reading, names: Iterable<string>, detail: t.De
   });
 }
 
+export function planTools(
+  reading: Reading,
+  provider: string,
+  model: string,
+  { config = {}, purpose = "", filter, payload = true }: Omit<t.PlanOptions, keyof t.ReadOptions>,
+): Call<t.PlanResult> {
+  const request = {
+    ...reading,
+    provider,
+    model,
+    config: configMessage(config),
+    purpose,
+    filter: filterMessage(filter),
+    withoutPayload: !payload,
+  };
+  return call(ToolSearchService.method.planTools, request, results.planResult);
+}
+
+export function reportUsage(catalog: string, reports: Iterable<t.UsageReport>): Call<readonly string[]> {
+  const request = { catalog, reports: list(reports, "reports").map(usageMessage) };
+  return call(ToolSearchService.method.reportUsage, request, ({ unknownNames }) => unknownNames);
+}
+
+/** Answered by a stream of pieces. */
+export function readResource(reading: Reading, name: string, path: string): Call<Uint8Array> {
+  return call(ToolSearchService.method.readResource, { ...reading, name, path }, ({ data }) => data);
+}
+
 export function watch(catalog: string, start: t.Version | undefined): Call<t.WatchEvent> {
   const from = start === undefined ? {} : { fromRevision: BigInt(start.revision), epoch: start.epoch };
   return call(ToolSearchService.method.watchCatalog, { catalog, ...from }, results.watchEvent);
@@ -113,7 +152,7 @@ export function applyChanges(
     catalog,
     upserts: list(upserts, "upserts").map(entryMessage),
     deletes: list(deletes, "deletes"),
-    ...given({ expectedRevision: revision(expectedRevision) }),
+    ...given({ expectedRevision: int64(expectedRevision) }),
   };
   return call(CatalogService.method.applyChanges, request, results.writeResult);
 }
@@ -125,13 +164,30 @@ export function syncServer(
   expectedRevision: number | undefined,
 ): Call<t.WriteResult> {
   const entries = list(tools, "tools").map(entryMessage);
-  const request = { catalog, server, entries, ...given({ expectedRevision: revision(expectedRevision) }) };
+  const request = { catalog, server, entries, ...given({ expectedRevision: int64(expectedRevision) }) };
   return call(CatalogService.method.syncServer, request, results.writeResult);
 }
 
 export function deleteServer(catalog: string, server: string, expectedRevision: number | undefined): Call<t.WriteResult> {
-  const request = { catalog, server, ...given({ expectedRevision: revision(expectedRevision) }) };
+  const request = { catalog, server, ...given({ expectedRevision: int64(expectedRevision) }) };
   return call(CatalogService.method.deleteServer, request, results.writeResult);
+}
+
+export function getSettings(reading: Reading): Call<t.CatalogSettings> {
+  return call(CatalogService.method.getSettings, reading, results.settings);
+}
+
+export function updateSettings(
+  catalog: string,
+  settings: Partial<t.CatalogSettings>,
+  expectedRevision: number | undefined,
+): Call<t.WriteResult> {
+  const request = {
+    catalog,
+    settings: settingsMessage(settings),
+    ...given({ expectedRevision: int64(expectedRevision) }),
+  };
+  return call(CatalogService.method.updateSettings, request, results.writeResult);
 }
 
 export function getCatalog(catalog: string): Call<t.CatalogInfo> {
@@ -151,6 +207,6 @@ export function listTenants(pageSize: number, pageToken: string): Call<Page<t.Te
 }
 
 export function deleteCatalog(catalog: string, expectedRevision: number | undefined): Call<undefined> {
-  const request = { catalog, ...given({ expectedRevision: revision(expectedRevision) }) };
+  const request = { catalog, ...given({ expectedRevision: int64(expectedRevision) }) };
   return call(CatalogService.method.deleteCatalog, request, () => undefined);
 }

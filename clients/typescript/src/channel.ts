@@ -17,6 +17,7 @@ const serviceConfig = {
       name: [
         { service: "toolsearch.v1.ToolSearchService" },
         { service: "toolsearch.v1.CatalogService", method: "GetCatalog" },
+        { service: "toolsearch.v1.CatalogService", method: "GetSettings" },
         { service: "toolsearch.v1.CatalogService", method: "ListCatalogs" },
         { service: "toolsearch.v1.CatalogService", method: "ListTenants" },
       ],
@@ -68,7 +69,7 @@ export interface ConnectionOptions {
   readonly tls?: Tls | boolean | undefined;
   /**
    * Calls with the same route may be sent to the same replica by a balancer that goes by the header `x-toolsearch-route`.
-   * Unless given: one for each tenant and credential, from which neither can be told.
+   * Unless given: one for each tenant and credential, from which neither can be told. Empty: no such header.
    */
   readonly route?: string | undefined;
 }
@@ -235,13 +236,19 @@ function headers(tenant: string | undefined, apiKey: string | undefined, route: 
   if (apiKey !== undefined) {
     metadata.set("authorization", `Bearer ${apiKey}`);
   }
-  if (route !== undefined) {
-    metadata.set("x-toolsearch-route", route);
-  } else if (tenant || apiKey) {
-    const caller = `${tenant ?? ""}\n${apiKey ?? ""}`;
-    metadata.set("x-toolsearch-route", createHash("sha256").update(caller).digest("hex").slice(0, 16));
+  const routed = route ?? callerRoute(tenant ?? "", apiKey ?? "");
+  if (routed !== "") {
+    metadata.set("x-toolsearch-route", routed);
   }
   return metadata;
+}
+
+/** The same in every language, so that all clients of a caller take the same route. */
+function callerRoute(tenant: string, apiKey: string): string {
+  if (tenant === "" && apiKey === "") {
+    return "";
+  }
+  return createHash("sha256").update(`${tenant}\n${apiKey}`).digest("hex").slice(0, 16);
 }
 
 const loopback = new BlockList();

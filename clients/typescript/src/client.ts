@@ -90,6 +90,31 @@ export class Client {
   }
 
   /**
+   * Which tools to load up front and which to find by search, and what to send to the provider: "anthropic", "openai" (Responses),
+   * "openai-chat". Once per conversation will do.
+   */
+  async planTools(provider: string, model: string, options: t.PlanOptions = {}): Promise<t.PlanResult> {
+    return await this.#run(calls.planTools(this.#reading(options), provider, model, options), options);
+  }
+
+  /**
+   * Say what became of entries that were used, so that what is used much comes a little earlier. The names that no entry has
+   * are returned.
+   */
+  async reportUsage(reports: Iterable<t.UsageReport>, options: t.CallOptions = {}): Promise<readonly string[]> {
+    return await this.#run(calls.reportUsage(this.catalog, reports), options);
+  }
+
+  /** The content of a file that comes with an entry, which is given by canonical name or alias. */
+  async readResource(name: string, path: string, options: t.ReadOptions = {}): Promise<Uint8Array> {
+    const pieces: Uint8Array[] = [];
+    for await (const piece of this.#stream(calls.readResource(this.#reading(options), name, path), options)) {
+      pieces.push(piece);
+    }
+    return new Uint8Array(Buffer.concat(pieces)); // a copy: a Buffer may share its memory with others
+  }
+
+  /**
    * What changes in the catalog, after `start` or from now on. A lost connection is taken up again where it was lost; what was
    * missed meanwhile is told then, or the event is `snapshot_needed`.
    *
@@ -139,6 +164,16 @@ export class Client {
   /** Delete everything that came from one server. */
   async deleteServer(server: string, options: t.WriteOptions = {}): Promise<t.WriteResult> {
     return await this.#write(calls.deleteServer(this.catalog, server, options.expectedRevision), options);
+  }
+
+  /** How the catalog is searched. */
+  async getSettings(options: t.ReadOptions = {}): Promise<t.CatalogSettings> {
+    return await this.#run(calls.getSettings(this.#reading(options)), options);
+  }
+
+  /** Say how the catalog is searched, in the place of all earlier settings: what is left out has its default again. */
+  async updateSettings(settings: Partial<t.CatalogSettings>, options: t.WriteOptions = {}): Promise<t.WriteResult> {
+    return await this.#write(calls.updateSettings(this.catalog, settings, options.expectedRevision), options);
   }
 
   /** Counts, version and token totals. */

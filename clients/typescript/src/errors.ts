@@ -3,7 +3,7 @@
  *
  * ToolSearchError
  * ├── InvalidRequest       the request itself is wrong; `field` says where
- * ├── NotFound             there is no such catalog
+ * ├── NotFound             there is no such catalog, or resource
  * ├── Conflict             another writer was faster, or `expectedRevision` no longer holds
  * ├── LimitReached         the catalog or the caller has had all it may have
  * ├── Unauthenticated      no credential, or one that the service does not know (any more)

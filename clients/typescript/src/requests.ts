@@ -1,8 +1,18 @@
 /** From the values of callers to the messages of the contract. */
 
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { type EntryInputSchema, EntryKind, type FilterSchema } from "./toolsearch/v1/entry_pb.js";
-import type { DefinitionInput, EntryInput, Filter } from "./types.js";
+import { type EntryInputSchema, EntryKind, type FilterSchema, type ResourceInputSchema } from "./toolsearch/v1/entry_pb.js";
+import {
+  type ModelSupportSchema,
+  SearchExecution,
+  SearchFallback,
+  SearchScope,
+  type ToolSearchConfigSchema,
+} from "./toolsearch/v1/plan_pb.js";
+import { UsageOutcome, type UsageReportSchema } from "./toolsearch/v1/search_service_pb.js";
+import type { CatalogSettingsSchema } from "./toolsearch/v1/settings_pb.js";
+import { Strategy } from "./toolsearch/v1/strategy_pb.js";
+import type * as t from "./types.js";
 
 /** The number of an enum's value. Throws a TypeError for one that there is not. */
 export function enumNumber<Enum extends Record<string, string | number>>(
@@ -26,7 +36,7 @@ export function list<Item>(values: Iterable<Item> | undefined, what: string): It
   return values === undefined ? [] : [...values];
 }
 
-export function filterMessage(filter: Filter | undefined): MessageInitShape<typeof FilterSchema> | undefined {
+export function filterMessage(filter: t.Filter | undefined): MessageInitShape<typeof FilterSchema> | undefined {
   if (filter === undefined) {
     return undefined;
   }
@@ -49,11 +59,11 @@ export function given<Value extends object>(values: Value): { [Key in keyof Valu
   };
 }
 
-export function revision(value: number | undefined): bigint | undefined {
+export function int64(value: number | undefined): bigint | undefined {
   return value === undefined ? undefined : BigInt(value);
 }
 
-export function entryMessage(value: EntryInput | DefinitionInput): MessageInitShape<typeof EntryInputSchema> {
+export function entryMessage(value: t.EntryInput | t.DefinitionInput): MessageInitShape<typeof EntryInputSchema> {
   if (!isEntryInput(value)) {
     return { definition: definitionText(value) };
   }
@@ -66,20 +76,89 @@ export function entryMessage(value: EntryInput | DefinitionInput): MessageInitSh
     tags: list(value.tags, "tags"),
     capabilities: list(value.capabilities, "capabilities"),
     summary,
+    resources: list(value.resources, "resources").map(resourceMessage),
   };
 }
 
+function resourceMessage({ path, content, mediaType = "" }: t.ResourceInput): MessageInitShape<typeof ResourceInputSchema> {
+  if (!(content instanceof Uint8Array)) {
+    throw new TypeError(`content of the resource ${path} must be a Uint8Array, not ${typeof content}`);
+  }
+  return { path, content, mediaType };
+}
+
 /** A definition has a name; what is around one has none. */
-function isEntryInput(value: EntryInput | DefinitionInput): value is EntryInput {
+function isEntryInput(value: t.EntryInput | t.DefinitionInput): value is t.EntryInput {
   return "definition" in value && !("name" in value);
 }
 
 /** Compact JSON. Throws a TypeError for what JSON cannot say, such as NaN, which JSON.stringify alone makes null of. */
-function definitionText(definition: DefinitionInput): string {
+function definitionText(definition: t.DefinitionInput): string {
   return JSON.stringify(definition, (member, value: unknown) => {
     if (typeof value === "number" && !Number.isFinite(value)) {
       throw new TypeError(`JSON cannot say ${value}, in ${member} of the definition of ${definition.name}`);
     }
     return value;
   });
+}
+
+export function configMessage(config: t.ToolSearchConfig): MessageInitShape<typeof ToolSearchConfigSchema> {
+  const { scope, strategy, eagerTools = {}, minTokens, minEager, execution, fallback, preloadTokens, ...rest } = config;
+  const { enabled, maxResults, alwaysLoad, minContextShare, searchToolName, localServers, models, ...unknown } = rest;
+  refuseUnknown(unknown, "config", "ToolSearchConfig");
+  if (minEager !== undefined && minEager !== "auto" && typeof minEager !== "number") {
+    throw new TypeError(`config.minEager must be a number or auto, not ${String(minEager)}`);
+  }
+  return {
+    eagerTools: Object.fromEntries(
+      Object.entries(eagerTools).map(([server, globs]) => [server, { globs: list(globs, `config.eagerTools.${server}`) }]),
+    ),
+    autoEager: minEager === "auto",
+    localServers: list(localServers, "config.localServers"),
+    models: list(models, "config.models").map(modelMessage),
+    ...given({
+      scope: scope === undefined ? undefined : enumNumber(SearchScope, scope, "config.scope"),
+      strategy: strategy === undefined ? undefined : enumNumber(Strategy, strategy, "config.strategy"),
+      execution: execution === undefined ? undefined : enumNumber(SearchExecution, execution, "config.execution"),
+      fallback: fallback === undefined ? undefined : enumNumber(SearchFallback, fallback, "config.fallback"),
+      minEager: minEager === "auto" ? undefined : minEager,
+      minTokens: int64(minTokens),
+      preloadTokens: int64(preloadTokens),
+      ...{ enabled, maxResults, alwaysLoad, minContextShare, searchToolName },
+    }),
+  };
+}
+
+function modelMessage(support: t.ModelSupport): MessageInitShape<typeof ModelSupportSchema> {
+  const { model, provider = "", toolSearch, contextWindow, ...unknown } = support;
+  refuseUnknown(unknown, "config.models", "ModelSupport");
+  return { model, provider, ...given({ toolSearch, contextWindow: int64(contextWindow) }) };
+}
+
+export function usageMessage({
+  name,
+  outcome = "succeeded",
+  searchId = "",
+}: t.UsageReport): MessageInitShape<typeof UsageReportSchema> {
+  return { name, outcome: enumNumber(UsageOutcome, outcome, "outcome"), searchId };
+}
+
+export function settingsMessage(settings: Partial<t.CatalogSettings>): MessageInitShape<typeof CatalogSettingsSchema> {
+  const { nameWeight, descriptionWeight, parametersWeight, synonyms, pinned, banned, ignoreUsage, ...unknown } = settings;
+  refuseUnknown(unknown, "settings", "CatalogSettings");
+  return {
+    weights: given({ name: nameWeight, description: descriptionWeight, parameters: parametersWeight }),
+    synonyms: list(synonyms, "settings.synonyms").map((words) => ({ words: list(words, "settings.synonyms") })),
+    pinned: list(pinned, "settings.pinned"),
+    banned: list(banned, "settings.banned"),
+    ...given({ ignoreUsage }),
+  };
+}
+
+/** A misspelled member would else have its default, and nobody would know. */
+function refuseUnknown(unknown: object, what: string, type: string): void {
+  const [name] = Object.keys(unknown);
+  if (name !== undefined) {
+    throw new TypeError(`${what}.${name} is not known, allowed are the members of ${type}`);
+  }
 }

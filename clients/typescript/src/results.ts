@@ -3,7 +3,9 @@
 import { durationMs, type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import type * as catalog from "./toolsearch/v1/catalog_service_pb.js";
 import { EntryKind, type Entry as EntryMessage, type Version as VersionMessage } from "./toolsearch/v1/entry_pb.js";
+import { type PlanToolsResponse, SearchExecution } from "./toolsearch/v1/plan_pb.js";
 import * as search from "./toolsearch/v1/search_service_pb.js";
+import { Strategy } from "./toolsearch/v1/strategy_pb.js";
 import type * as t from "./types.js";
 
 /** An enum's value in lower case, or "unknown" if it is newer than this client. */
@@ -47,6 +49,7 @@ export function entry(message: EntryMessage): t.Entry {
     tokens: message.tokens,
     definition: message.definition === "" ? undefined : (JSON.parse(message.definition) as t.Definition),
     definitionText: message.definition,
+    resources: message.resources.map(({ path, mediaType, size, digest }) => ({ path, mediaType, size: Number(size), digest })),
   };
 }
 
@@ -55,9 +58,10 @@ export function searchResult(message: search.SearchToolsResponse): t.SearchResul
     matches: message.matches.map(match),
     total: message.total,
     version: version(message.version),
-    strategy: enumName(search.Strategy, message.strategy),
+    strategy: enumName(Strategy, message.strategy),
     message: message.message,
     nearNames: message.nearNames,
+    searchId: message.searchId,
   };
 }
 
@@ -87,12 +91,37 @@ export function namespace({ name, entryCount, totalEntryCount }: search.Namespac
   return { name, entryCount, totalEntryCount };
 }
 
+export function planResult(message: PlanToolsResponse): t.PlanResult {
+  const { payload, report } = message;
+  return {
+    tools: message.tools.map(({ name, alias, server, eager, tokens, reason }) => {
+      return { name, alias, server, eager, tokens, reason };
+    }),
+    payload: payload === "" ? [] : (JSON.parse(payload) as t.PlanResult["payload"]),
+    payloadText: payload,
+    searchTool: message.searchTool,
+    byProvider: message.execution === SearchExecution.PROVIDER,
+    tokensBefore: Number(report?.tokensBefore ?? 0),
+    tokensAfter: Number(report?.tokensAfter ?? 0),
+    unmatchedPatterns: report?.unmatchedPatterns ?? [],
+    warnings: report?.warnings ?? [],
+    contextWindow: Number(report?.contextWindow ?? 0),
+    version: version(message.version),
+  };
+}
+
 export function watchEvent(message: search.WatchCatalogResponse): t.WatchEvent {
   const { event } = message;
   const at = version(message.version);
   switch (event.case) {
     case "changed":
-      return { kind: "changed", version: at, upserted: event.value.upsertedNames, deleted: event.value.deletedNames };
+      return {
+        kind: "changed",
+        version: at,
+        upserted: event.value.upsertedNames,
+        deleted: event.value.deletedNames,
+        settingsChanged: event.value.settingsChanged,
+      };
     case "current":
     case "deleted":
       return { kind: event.case, version: at };
@@ -103,9 +132,11 @@ export function watchEvent(message: search.WatchCatalogResponse): t.WatchEvent {
   }
 }
 
-export function writeResult(
-  message: catalog.ApplyChangesResponse | catalog.SyncServerResponse | catalog.DeleteServerResponse,
-): t.WriteResult {
+/** An answer without a summary is one about settings, which changes no entries. */
+export function writeResult(message: {
+  version?: VersionMessage | undefined;
+  summary?: catalog.ChangeSummary | undefined;
+}): t.WriteResult {
   const { summary } = message;
   return {
     version: version(message.version),
@@ -116,6 +147,18 @@ export function writeResult(
     notices: (summary?.notices ?? []).map(({ server, localName, name, alias, explanation }) => {
       return { server, localName, name, alias, explanation };
     }),
+  };
+}
+
+export function settings({ settings: found }: catalog.GetSettingsResponse): t.CatalogSettings {
+  return {
+    nameWeight: found?.weights?.name ?? 1,
+    descriptionWeight: found?.weights?.description ?? 1,
+    parametersWeight: found?.weights?.parameters ?? 1,
+    synonyms: (found?.synonyms ?? []).map(({ words }) => words),
+    pinned: found?.pinned ?? [],
+    banned: found?.banned ?? [],
+    ignoreUsage: found?.ignoreUsage ?? false,
   };
 }
 

@@ -1,11 +1,13 @@
 /** What the client takes and returns: plain values. Times are in milliseconds. */
 
 import type { Detail as DetailMessage, EntryKind } from "./toolsearch/v1/entry_pb.js";
+import type { SearchExecution, SearchFallback, SearchScope } from "./toolsearch/v1/plan_pb.js";
 import type {
   MatchedBy as MatchedByMessage,
   SearchField as SearchFieldMessage,
-  Strategy as StrategyMessage,
+  UsageOutcome as UsageOutcomeMessage,
 } from "./toolsearch/v1/search_service_pb.js";
+import type { Strategy as StrategyMessage } from "./toolsearch/v1/strategy_pb.js";
 
 /** The values of an enum of the contract, in lower case. */
 export type EnumName<Enum> = Lowercase<Exclude<keyof Enum & string, "UNSPECIFIED">>;
@@ -20,6 +22,14 @@ export type Detail = EnumName<typeof DetailMessage>;
 export type SearchField = EnumName<typeof SearchFieldMessage>;
 /** What made an entry match. */
 export type MatchedBy = EnumName<typeof MatchedByMessage>;
+/** What became of a use; "declined": a person or a policy did not let it be called. */
+export type UsageOutcome = EnumName<typeof UsageOutcomeMessage>;
+/** Which entries may be deferred; "mcp": all but the caller's own. */
+export type Scope = EnumName<typeof SearchScope>;
+/** Who carries out the model's searches; "client" is the caller. */
+export type Execution = EnumName<typeof SearchExecution>;
+/** What to do where the provider or the model cannot defer tools: our search tool, or load everything. */
+export type Fallback = EnumName<typeof SearchFallback>;
 /** Newer than this client. */
 export type Unknown = "unknown";
 
@@ -67,6 +77,24 @@ export interface Filter {
   readonly excludedNames?: readonly string[];
 }
 
+/** A file that comes with an entry: read on demand, not searched. */
+export interface ResourceInput {
+  /** Relative, with `/`: `scripts/check.py`. */
+  readonly path: string;
+  readonly content: Uint8Array;
+  /** "application/octet-stream", unless given. */
+  readonly mediaType?: string;
+}
+
+/** A file that comes with an entry; `readResource` reads it. */
+export interface Resource {
+  readonly path: string;
+  readonly mediaType: string;
+  readonly size: number;
+  /** SHA-256 of the content, in hexadecimal digits. */
+  readonly digest: string;
+}
+
 /** An entry to write, where its definition alone does not say everything. */
 export interface EntryInput {
   /** As a value, or as JSON text, which is sent as it is. */
@@ -79,6 +107,8 @@ export interface EntryInput {
   readonly capabilities?: readonly string[];
   /** One line; derived from the description when empty. */
   readonly summary?: string;
+  /** All files that come with the entry. */
+  readonly resources?: readonly ResourceInput[];
 }
 
 /** One findable thing. What `detail` left out is empty. */
@@ -107,6 +137,8 @@ export interface Entry {
   readonly definition: Definition | undefined;
   /** The same as the text that it is kept as: integers above 2^53, which JavaScript rounds, are exact in it. */
   readonly definitionText: string;
+  /** With detail "full": what `readResource` can read. */
+  readonly resources: readonly Resource[];
 }
 
 /** One addend of a match's score. */
@@ -140,6 +172,8 @@ export interface SearchResult {
   /** For a person or a model: what was found, or why nothing was and what is near. */
   readonly message: string;
   readonly nearNames: readonly string[];
+  /** For UsageReport. */
+  readonly searchId: string;
 }
 
 export interface MissingEntry {
@@ -157,6 +191,112 @@ export interface Namespace {
   readonly name: string;
   readonly entryCount: number;
   readonly totalEntryCount: number;
+}
+
+/** What a model can do, where the service's own table is wrong or behind. */
+export interface ModelSupport {
+  /** A glob on the model's name. */
+  readonly model: string;
+  /** Any, unless given. */
+  readonly provider?: string | undefined;
+  /** Whether definitions can be deferred and found by search. */
+  readonly toolSearch?: boolean | undefined;
+  /** In tokens. */
+  readonly contextWindow?: number | undefined;
+}
+
+/** What is loaded up front and what is found by search. The service knows the defaults, and docs/plan.md says what each does. */
+export interface ToolSearchConfig {
+  /** true, unless given. */
+  readonly enabled?: boolean | undefined;
+  /** "mcp", unless given. */
+  readonly scope?: Scope | undefined;
+  /** What searches use: "auto", unless given. */
+  readonly strategy?: Strategy | undefined;
+  /** By server: globs on the server's own names of tools that are always eager. */
+  readonly eagerTools?: Readonly<Record<string, readonly string[]>> | undefined;
+  /** Of one search: 5, unless given. */
+  readonly maxResults?: number | undefined;
+  /** Whether tools that their server marks with `_meta["anthropic/alwaysLoad"]` are eager: true, unless given. */
+  readonly alwaysLoad?: boolean | undefined;
+  /** Search only if the definitions cost more tokens than this: 10,000, unless given. */
+  readonly minTokens?: number | undefined;
+  /** In the place of minTokens: a share of the model's context window, above 0 up to 1. */
+  readonly minContextShare?: number | undefined;
+  /** So many entries stay eager: 1, unless given. "auto": three to five, those that are used most. */
+  readonly minEager?: number | "auto" | undefined;
+  /** "client", unless given. */
+  readonly execution?: Execution | undefined;
+  /** "search", unless given. */
+  readonly fallback?: Fallback | undefined;
+  /** "find_tools", unless given. */
+  readonly searchToolName?: string | undefined;
+  /** Globs on the servers whose entries are the caller's own. */
+  readonly localServers?: readonly string[] | undefined;
+  /** How many tokens of definitions `purpose` may preload: 2,000, unless given. */
+  readonly preloadTokens?: number | undefined;
+  /** What is known of models, ahead of what the service knows: the first that fits counts. */
+  readonly models?: readonly ModelSupport[] | undefined;
+}
+
+/** What a plan says of one tool. */
+export interface PlannedTool {
+  readonly name: string;
+  readonly alias: string;
+  readonly server: string;
+  readonly eager: boolean;
+  readonly tokens: number;
+  /** Why it is eager; empty for deferred ones. */
+  readonly reason: string;
+}
+
+/** Which tools to load up front and which to find by search, and what to send for that. Tokens are estimates. */
+export interface PlanResult {
+  /** By canonical name. */
+  readonly tools: readonly PlannedTool[];
+  /** `tools` of the request to the provider. */
+  readonly payload: readonly Readonly<Record<string, unknown>>[];
+  /** The same as text: integers above 2^53, which JavaScript rounds, are exact in it. */
+  readonly payloadText: string;
+  /** Empty: the payload has none, and needs none. */
+  readonly searchTool: string;
+  /** Whether the provider carries out the searches, and not the caller. */
+  readonly byProvider: boolean;
+  readonly tokensBefore: number;
+  /** Of what the model sees at first, the search tool included. */
+  readonly tokensAfter: number;
+  /** Patterns of `eagerTools` that no tool fits, as "server: pattern". */
+  readonly unmatchedPatterns: readonly string[];
+  /** What could not be done as asked, and what the provider may refuse. */
+  readonly warnings: readonly string[];
+  /** The window that was assumed, in tokens. */
+  readonly contextWindow: number;
+  readonly version: Version;
+}
+
+/** A use of an entry. */
+export interface UsageReport {
+  /** Canonical name or alias. */
+  readonly name: string;
+  /** "succeeded", unless given. */
+  readonly outcome?: UsageOutcome;
+  /** Of the answer in which it was found, if it was found by search. */
+  readonly searchId?: string;
+}
+
+/** How a catalog is searched. Weights say how often words count that stand there: 0 to 10, usually 1. */
+export interface CatalogSettings {
+  readonly nameWeight: number;
+  readonly descriptionWeight: number;
+  readonly parametersWeight: number;
+  /** Groups of words, or of phrases of up to four words, that mean the same. */
+  readonly synonyms: readonly (readonly string[])[];
+  /** Globs on canonical names of entries that come first wherever they match well, and are eager in plans. */
+  readonly pinned: readonly string[];
+  /** Globs on canonical names of entries that no search finds and no plan contains. */
+  readonly banned: readonly string[];
+  /** Do not let reported usage affect the order of matches, nor plans. */
+  readonly ignoreUsage: boolean;
 }
 
 /** Says that an entry's name or alias carries a hash, and why. */
@@ -224,6 +364,8 @@ export type WatchEvent =
       readonly upserted: readonly string[];
       /** Canonical names that are gone. */
       readonly deleted: readonly string[];
+      /** The catalog's settings are others. */
+      readonly settingsChanged: boolean;
     };
 
 /** For every call. */
@@ -280,6 +422,16 @@ export interface ListNamespacesOptions extends ReadOptions, PageOptions {
 export interface GetToolsOptions extends ReadOptions {
   /** "full", unless given. */
   readonly detail?: Detail;
+}
+
+export interface PlanOptions extends ReadOptions {
+  readonly config?: ToolSearchConfig | undefined;
+  /** What the conversation is about: the tools that fit it best are eager. */
+  readonly purpose?: string | undefined;
+  /** Which entries the agent may use. */
+  readonly filter?: Filter | undefined;
+  /** false: leave out what to send to the provider. */
+  readonly payload?: boolean | undefined;
 }
 
 export interface Changes {

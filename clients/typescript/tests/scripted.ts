@@ -5,6 +5,10 @@ import { create, type DescMethod, fromBinary, type MessageInitShape, toBinary } 
 import * as grpc from "@grpc/grpc-js";
 import {
   CatalogService,
+  type GetSettingsResponseSchema,
+  type PlanToolsRequest,
+  type ReadResourceRequest,
+  type ReadResourceResponseSchema,
   type SearchToolsRequest,
   type SearchToolsResponseSchema,
   type SyncServerResponseSchema,
@@ -14,28 +18,38 @@ import {
 } from "toolsearch/v1";
 
 export type SearchCall = grpc.ServerUnaryCall<SearchToolsRequest, unknown>;
+export type PlanCall = grpc.ServerUnaryCall<PlanToolsRequest, unknown>;
 export type WatchStream = grpc.ServerWritableStream<WatchCatalogRequest, MessageInitShape<typeof WatchCatalogResponseSchema>>;
+
+export type ResourceStream = grpc.ServerWritableStream<
+  ReadResourceRequest,
+  MessageInitShape<typeof ReadResourceResponseSchema>
+>;
 
 export interface Script {
   /** Throws a status, or answers. */
   readonly search?: (call: SearchCall) => MessageInitShape<typeof SearchToolsResponseSchema> | Promise<never>;
   readonly write?: () => MessageInitShape<typeof SyncServerResponseSchema>;
   readonly watch?: (stream: WatchStream) => void;
+  readonly plan?: (request: PlanToolsRequest) => void;
+  readonly settings?: () => MessageInitShape<typeof GetSettingsResponseSchema>;
+  readonly resource?: (stream: ResourceStream) => void;
 }
 
 /** Gives the target to connect to. */
 export async function serve(test: TestContext, script: Script, listen = "127.0.0.1:0"): Promise<string> {
   const server = new grpc.Server();
-  const { searchTools, watchCatalog } = ToolSearchService.method;
-  const { syncServer } = CatalogService.method;
-  server.addService(
-    { searchTools: definition(searchTools), watchCatalog: definition(watchCatalog), syncServer: definition(syncServer) },
-    {
-      searchTools: answering((call: SearchCall) => script.search?.(call) ?? {}),
-      syncServer: answering(() => script.write?.() ?? {}),
-      watchCatalog: (stream: WatchStream) => script.watch?.(stream),
-    },
-  );
+  const { searchTools, planTools, watchCatalog, readResource } = ToolSearchService.method;
+  const { syncServer, getSettings } = CatalogService.method;
+  const methods = { searchTools, planTools, watchCatalog, readResource, syncServer, getSettings };
+  server.addService(Object.fromEntries(Object.entries(methods).map(([name, method]) => [name, definition(method)])), {
+    searchTools: answering((call: SearchCall) => script.search?.(call) ?? {}),
+    planTools: answering(({ request }: PlanCall) => script.plan?.(request) ?? {}),
+    syncServer: answering(() => script.write?.() ?? {}),
+    getSettings: answering(() => script.settings?.() ?? {}),
+    watchCatalog: (stream: WatchStream) => script.watch?.(stream),
+    readResource: (stream: ResourceStream) => script.resource?.(stream),
+  });
   const port = await new Promise<number>((resolve, reject) => {
     server.bindAsync(listen, grpc.ServerCredentials.createInsecure(), (error, bound) => {
       if (error === null) {
@@ -51,7 +65,9 @@ export async function serve(test: TestContext, script: Script, listen = "127.0.0
   return listen.replace(/:0$/, `:${port}`);
 }
 
-function answering(answer: (call: SearchCall) => unknown): grpc.handleUnaryCall<SearchToolsRequest, unknown> {
+function answering<Request>(
+  answer: (call: grpc.ServerUnaryCall<Request, unknown>) => unknown,
+): grpc.handleUnaryCall<Request, unknown> {
   return (call, done) => {
     Promise.resolve(call)
       .then(answer)

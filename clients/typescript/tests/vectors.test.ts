@@ -5,12 +5,16 @@ import { readdirSync, readFileSync } from "node:fs";
 import { after, test } from "node:test";
 import { type DescMethod, fromJson, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
 import {
+  type CatalogSettings,
   type Client,
   type Entry,
   type EntryInput,
   type Match,
+  type PlanOptions,
+  type PlanResult,
   type SearchOptions,
   ToolSearchError,
+  type UsageReport,
   type Version,
   type WatchEvent,
   type WriteOptions,
@@ -83,7 +87,7 @@ async function replay(client: Client, step: Step, request: JsonObject): Promise<
 
 /** What was expected and is not so. */
 function* missing(expected: unknown, answered: unknown, path: string): Generator<string> {
-  if (path.endsWith(".definition") && isObject(expected) && typeof answered === "string") {
+  if (/\.(definition|payload)$/.test(path) && typeof expected === "object" && typeof answered === "string") {
     answered = JSON.parse(answered);
   }
   if (isObject(expected) && isObject(answered)) {
@@ -112,10 +116,16 @@ const prefixes: Record<string, string> = {
   kinds: "ENTRY_KIND_",
   fields: "SEARCH_FIELD_",
   matchedBy: "MATCHED_BY_",
+  execution: "SEARCH_EXECUTION_",
+  outcome: "USAGE_OUTCOME_",
 };
 
 function argument(name: string, value: JsonValue | undefined): unknown {
   const prefix = prefixes[name];
+  const convert = converted[name];
+  if (convert !== undefined) {
+    return convert(value as never);
+  }
   if (Array.isArray(value)) {
     return value.map((each) => argument(name, each));
   }
@@ -125,10 +135,38 @@ function argument(name: string, value: JsonValue | undefined): unknown {
   return prefix !== undefined && typeof value === "string" ? value.replace(prefix, "").toLowerCase() : value;
 }
 
+/** What the client spells otherwise than the contract, by name. */
+const converted: Record<string, (value: never) => unknown> = {
+  minTokens: Number,
+  eagerTools: (servers: Record<string, { globs: string[] }>) => {
+    return Object.fromEntries(Object.entries(servers).map(([server, { globs }]) => [server, globs]));
+  },
+  resources: (resources: { content?: string }[]) => {
+    return resources.map(({ content = "", ...rest }) => ({ ...rest, content: Buffer.from(content, "base64") }));
+  },
+  settings: ({ weights = {}, synonyms = [], ...rest }: SettingsMessage) => ({
+    ...Object.fromEntries(Object.entries(weights).map(([place, weight]) => [`${place}Weight`, weight])),
+    synonyms: synonyms.map(({ words }) => words),
+    ...rest,
+  }),
+};
+
+interface SettingsMessage {
+  weights?: Record<string, number>;
+  synonyms?: { words: string[] }[];
+}
+
 /** Of several methods at once. */
-interface Request extends SearchOptions, WriteOptions {
+interface Request extends SearchOptions, PlanOptions, WriteOptions {
   queries: string[];
   names: string[];
+  provider: string;
+  model: string;
+  withoutPayload?: boolean;
+  reports: UsageReport[];
+  name: string;
+  path: string;
+  settings: Partial<CatalogSettings>;
   server: string;
   entries: EntryInput[];
   fromRevision?: number;
@@ -148,6 +186,16 @@ const replayed = {
   async *GetTools(client: Client, { names, ...options }: Request) {
     yield client.getTools(names, options);
   },
+  async *PlanTools(client: Client, { provider, model, withoutPayload = false, ...options }: Request) {
+    yield asPlan(await client.planTools(provider, model, { ...options, payload: !withoutPayload }));
+  },
+  async *ReportUsage(client: Client, { reports }: Request) {
+    const unknownNames = await client.reportUsage(reports);
+    yield { accepted: reports.length - unknownNames.length, unknownNames };
+  },
+  async *ReadResource(client: Client, { name, path }: Request) {
+    yield { data: Buffer.from(await client.readResource(name, path)).toString("base64") };
+  },
   async *WatchCatalog(client: Client, { fromRevision }: Request) {
     const start: Version | undefined = fromRevision === undefined ? undefined : { epoch: "", revision: fromRevision };
     for await (const event of client.watch({ start })) {
@@ -165,6 +213,13 @@ const replayed = {
   async *DeleteServer(client: Client, { server, ...options }: Request) {
     const { version, ...summary } = await client.deleteServer(server, options);
     yield { version, summary };
+  },
+  async *GetSettings(client: Client) {
+    yield { settings: asSettings(await client.getSettings()) };
+  },
+  async *UpdateSettings(client: Client, { settings, ...options }: Request) {
+    const { version } = await client.updateSettings(settings, options);
+    yield { version };
   },
   async *GetCatalog(client: Client) {
     const { kinds, ...catalog } = await client.getCatalog();
@@ -191,12 +246,35 @@ function asMatch(match: Match): object {
 
 function asEvent(event: WatchEvent): object {
   if (event.kind === "changed") {
-    return { version: event.version, changed: { upsertedNames: event.upserted, deletedNames: event.deleted } };
+    const { version, upserted, deleted, settingsChanged } = event;
+    return { version, changed: { upsertedNames: upserted, deletedNames: deleted, settingsChanged } };
   }
   return { version: event.version, [event.kind]: {} };
 }
 
-const ours = new Set(["staleMs", "definitionText"]); // spelled otherwise in the contract
+function asPlan(plan: PlanResult): object {
+  const { tools, payload, searchTool, byProvider, version, ...report } = plan;
+  const eagerCount = tools.filter(({ eager }) => eager).length;
+  return {
+    tools,
+    payload: payload.length === 0 ? "" : JSON.stringify(payload),
+    report: { ...report, eagerCount, deferredCount: tools.length - eagerCount },
+    version,
+    searchTool,
+    execution: searchTool === "" ? "unspecified" : byProvider ? "provider" : "client",
+  };
+}
+
+function asSettings(settings: CatalogSettings): object {
+  const { nameWeight, descriptionWeight, parametersWeight, synonyms, ...rest } = settings;
+  return {
+    weights: { name: nameWeight, description: descriptionWeight, parameters: parametersWeight },
+    synonyms: synonyms.map((words) => ({ words })),
+    ...rest,
+  };
+}
+
+const ours = new Set(["staleMs", "definitionText", "payloadText"]); // spelled otherwise in the contract
 
 function plain(value: unknown, name = ""): unknown {
   if (Array.isArray(value)) {

@@ -28,11 +28,15 @@ test("a watch tells changes from a version on until the catalog is deleted", asy
     version,
     upserted: ["s.b"],
     deleted: [],
+    settingsChanged: false,
   });
   await client.syncServer("s", [tool("b")]);
   const event = await next(events);
   assert.ok(event.kind === "changed");
   assert.deepEqual(event.deleted, ["s.a"]);
+  await client.updateSettings({ pinned: ["s.b"] });
+  const settled = await next(events);
+  assert.ok(settled.kind === "changed" && settled.settingsChanged);
   await client.deleteCatalog();
   assert.equal((await next(events)).kind, "deleted");
   assert.deepEqual(await events.next(), { value: undefined, done: true });

@@ -61,7 +61,7 @@ class Call:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-UnaryMethod = Callable[[Call, Any], Awaitable[Message]]
+UnaryMethod = Callable[[Call, Any], Awaitable[Message | bytes]]
 StreamMethod = Callable[[Call, Any], AsyncIterator[Message]]
 
 
@@ -96,8 +96,8 @@ def _handler(descriptor: MethodDescriptor, method: Method, edge: Edge) -> "grpc.
 
     async def unary(data: bytes, context: Context) -> bytes:
         async with _Around(descriptor, method.role, context, edge, len(data), partial(_decoded, request_class, data)) as around:
-            response: Message = await answer(around.call, around.request())
-            return response.SerializeToString()
+            response: Message | bytes = await answer(around.call, around.request())
+            return response if isinstance(response, bytes) else response.SerializeToString()
 
     async def stream(data: bytes, context: Context) -> AsyncIterator[bytes]:
         async with _Around(descriptor, method.role, context, edge, len(data), partial(_decoded, request_class, data)) as around:

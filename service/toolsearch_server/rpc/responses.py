@@ -89,7 +89,6 @@ def search(
     explain: bool,
     answer_bytes: int,
     staleness: float | None,
-    search_id: str,
 ) -> search_service_pb2.SearchToolsResponse:
     matches: list[search_service_pb2.Match] = []
     for match in ranking.matches:
@@ -106,7 +105,6 @@ def search(
         strategy=f"STRATEGY_{ranking.strategy.name}",
         message=message(ranking, query),
         near_names=ranking.near_names,
-        search_id=search_id,
     )
 
 

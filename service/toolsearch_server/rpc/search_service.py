@@ -6,6 +6,7 @@ from functools import partial
 
 from toolsearch.v1 import plan_pb2, search_service_pb2
 from toolsearch_server import plan, ranking, selection
+from toolsearch_server.answers import Answer
 from toolsearch_server.auth import Role
 from toolsearch_server.catalog import Catalog, ChangedNames, View
 from toolsearch_server.catalogs import Catalogs, Current, Deleted, SnapshotNeeded, WatchEvent
@@ -59,17 +60,28 @@ class ToolSearchService:
             "ReadResource": Method(self.read_resource, Role.READER),
         }
 
-    async def search_tools(
-        self, call: Call, request: search_service_pb2.SearchToolsRequest
-    ) -> search_service_pb2.SearchToolsResponse:
-        query = requests.search_query(request, self._limits)
-        call.facts["queries"] = query.texts
-        detail = requests.detail(request.detail, default=Detail.SUMMARY)
+    async def search_tools(self, call: Call, request: search_service_pb2.SearchToolsRequest) -> bytes:
+        asked = request.SerializeToString(deterministic=True)
+        call.facts["queries"] = tuple(request.queries)
         catalog, view = await self._view(call, request)
+        state = catalog.state_of(view)
+        answer = None if catalog.answers_may_vary else catalog.answers.get(state, asked)
+        if answer is None:
+            answer = await self._searched(call, request, catalog, view)
+            if not catalog.answers_may_vary:
+                catalog.answers.keep(state, asked, answer)
+        call.facts.update(answer.facts)
+        # One message after the other is both in one.
+        return answer.data + search_service_pb2.SearchToolsResponse(search_id=call.request_id).SerializeToString()
+
+    async def _searched(
+        self, call: Call, request: search_service_pb2.SearchToolsRequest, catalog: Catalog, view: View
+    ) -> Answer:
+        query = requests.search_query(request, self._limits)
+        detail = requests.detail(request.detail, default=Detail.SUMMARY)
         with self._tracer.span("search", attributes={"toolsearch.entries": len(view.slots)}):
             found = await catalog.search(view, query, patience=call.wait_seconds)
-        call.facts.update(strategy=found.strategy.name, results=len(found.matches))
-        return responses.search(
+        response = responses.search(
             view,
             found,
             query,
@@ -77,8 +89,8 @@ class ToolSearchService:
             explain=request.explain,
             answer_bytes=self._limits.answer_bytes,
             staleness=catalog.staleness,
-            search_id=call.request_id,
         )
+        return Answer(response.SerializeToString(), {"strategy": found.strategy.name, "results": len(found.matches)})
 
     async def list_tools(
         self, call: Call, request: search_service_pb2.ListToolsRequest

@@ -6,6 +6,7 @@
 from toolsearch._channel import Tls
 from toolsearch.aio import AsyncClient
 from toolsearch.client import Client
+from toolsearch.definitions import AsyncDefinitions, Definitions
 from toolsearch.errors import (
     Conflict,
     Forbidden,
@@ -57,12 +58,14 @@ from toolsearch.types import (
 __all__ = [
     "Annotations",
     "AsyncClient",
+    "AsyncDefinitions",
     "CatalogInfo",
     "CatalogListing",
     "CatalogSettings",
     "Client",
     "ConfigError",
     "Conflict",
+    "Definitions",
     "Detail",
     "Entry",
     "EntryInput",

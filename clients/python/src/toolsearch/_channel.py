@@ -1,5 +1,6 @@
 """How the client connects: balanced over all replicas that say they are healthy, with retries for calls that only read."""
 
+import hashlib
 import ipaddress
 import json
 import sys
@@ -52,6 +53,7 @@ OPTIONS: tuple[tuple[str, str | int], ...] = (
 
 TENANT_HEADER = "x-toolsearch-tenant"
 AUTHORIZATION_HEADER = "authorization"
+ROUTE_HEADER = "x-toolsearch-route"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,13 +80,16 @@ class Connection:
     metadata: tuple[tuple[str, str], ...] = field(repr=False)
 
     @classmethod
-    def to(cls, target: str, *, tenant: str | None, api_key: str | None, tls: Tls | bool) -> Self:
+    def to(cls, target: str, *, tenant: str | None, api_key: str | None, tls: Tls | bool, route: str | None = None) -> Self:
         """Raises ClearTextKey if the key would travel in clear to another machine."""
         if api_key is not None and not tls and not is_local(target):
             raise ClearTextKey(f"an API key is not sent unencrypted to {target}: speak TLS")
         metadata = [(TENANT_HEADER, tenant)] if tenant is not None else []
         if api_key is not None:
             metadata.append((AUTHORIZATION_HEADER, f"Bearer {api_key.strip()}"))
+        route = routed(tenant, api_key) if route is None else checked_route(route)
+        if route:
+            metadata.append((ROUTE_HEADER, route))
         if not tls:
             # Not through a proxy either, which would see all of it.
             return cls(None, (*OPTIONS, ("grpc.enable_http_proxy", 0)), tuple(metadata))
@@ -94,6 +99,20 @@ class Connection:
             options += (("grpc.ssl_target_name_override", files.server_name),)
         credentials = grpc.ssl_channel_credentials(files.ca, files.key, files.certificate)
         return cls(credentials, options, tuple(metadata))
+
+
+def routed(tenant: str | None, api_key: str | None) -> str:
+    """The same for the same caller, and nothing that tells who: for proxies that send like calls to like replicas."""
+    tenant, credential = tenant or "", (api_key or "").strip()
+    if not tenant and not credential:
+        return ""
+    return hashlib.sha256(f"{tenant}\n{credential}".encode()).hexdigest()[:16]
+
+
+def checked_route(route: str) -> str:
+    if not route.isascii() or not route.isprintable() or route != route.strip():
+        raise ValueError(f"route {route!r} cannot be a header: allowed is printable ASCII without spaces at its ends")
+    return route
 
 
 def traced(metadata: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:

@@ -33,6 +33,7 @@ class AsyncClient:
 
     `api_key` says who calls, and for which tenant; `tenant` is for administrators, who may act for any, and for servers without
     credentials. `tls=True` speaks TLS, `Tls(...)` says more about it. A key is not sent unencrypted but to this machine.
+    `route` is for proxies that send like calls to like replicas (`x-toolsearch-route`); if not said, a hash of tenant and key.
 
     Reads see this client's own writes (`min_revision=0` turns that off for a call) and are retried when a replica goes away;
     writes are not retried. `timeout` is in seconds and covers retries. What the service refuses or cannot do is a
@@ -48,11 +49,12 @@ class AsyncClient:
         api_key: str | None = None,
         tls: Tls | bool = False,
         timeout: float = 10.0,
+        route: str | None = None,
     ) -> None:
         self.target = target
         self.catalog = catalog
         self._timeout = timeout
-        connection = Connection.to(target, tenant=tenant, api_key=api_key, tls=tls)
+        connection = Connection.to(target, tenant=tenant, api_key=api_key, tls=tls, route=route)
         self._metadata = connection.metadata
         self._session = Session(catalog)
         if connection.credentials is None:

@@ -133,6 +133,10 @@ class ToolSearchConfig:
         """What differs from the defaults, ready for YAML or JSON; `from_dict` gives an equal value back."""
         return _non_defaults(self)
 
+    def search_options(self) -> dict[str, Any]:
+        """What of it an adapter takes: `attach(agent, client, tools, **config.search_options())`."""
+        return {"max_results": self.max_results, "strategy": self.strategy}
+
     @classmethod
     def from_message(cls, message: plan_pb2.ToolSearchConfig, path: str) -> Self:
         block: dict[str, Any] = {}

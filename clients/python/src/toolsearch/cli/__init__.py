@@ -8,12 +8,13 @@ from pathlib import Path
 
 from toolsearch import types as t
 from toolsearch._channel import ClearTextKey, Tls
-from toolsearch.cli import commands, planning
+from toolsearch.cli import commands, facade, planning
 from toolsearch.cli.files import FileError
 from toolsearch.cli.output import Output
 from toolsearch.client import Client
 from toolsearch.errors import ToolSearchError
 
+DEFAULT_TARGET = "localhost:50051"
 DESCRIPTION = "Find tools for AI agents, and say which tools there are."
 
 EPILOG = """\
@@ -26,6 +27,7 @@ examples:
   toolsearch plan --provider anthropic --model claude-sonnet-5 --config card.yaml
   toolsearch load ~/.claude/skills
   toolsearch --json catalog
+  toolsearch mcp --mcp-config mcp-servers.json
 
 environment: TOOLSEARCH_TARGET, TOOLSEARCH_TENANT, TOOLSEARCH_CATALOG give the defaults; TOOLSEARCH_API_KEY says who calls, and
 TOOLSEARCH_TLS=1, or TOOLSEARCH_TLS_CA=FILE, that TLS is spoken; NO_COLOR turns colours off
@@ -74,8 +76,10 @@ def run(argv: Sequence[str], environment: Mapping[str, str]) -> int:
     arguments = _parser(environment).parse_args(argv)
     timeout = 10.0 if arguments.timeout is None else arguments.timeout
     try:
+        if arguments.run is None:
+            return facade.run(arguments, environment, _tls(arguments))
         with Client(
-            arguments.target,
+            arguments.target or DEFAULT_TARGET,
             catalog=arguments.catalog,
             tenant=arguments.tenant,
             api_key=environment.get("TOOLSEARCH_API_KEY") or None,
@@ -117,7 +121,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     )
     _add_common(
         parser,
-        target=environment.get("TOOLSEARCH_TARGET", "localhost:50051"),
+        target=environment.get("TOOLSEARCH_TARGET"),
         tenant=environment.get("TOOLSEARCH_TENANT"),
         tls=environment.get("TOOLSEARCH_TLS", "0") not in ("", "0"),
         ca=environment.get("TOOLSEARCH_TLS_CA"),
@@ -198,6 +202,17 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     delete_catalog = command("delete-catalog", commands.delete_catalog, "delete the catalog with everything in it")
     delete_catalog.add_argument("--yes", action="store_true", help="do it")
     command("watch", commands.watch, "show changes as they happen, until interrupted")
+
+    mcp = subparsers.add_parser(
+        "mcp",
+        help="be one MCP server in front of many, for Claude Code, Cursor and other MCP clients",
+        description=facade.DESCRIPTION,
+        epilog=facade.EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_common(mcp)
+    facade.add_options(mcp)
+    mcp.set_defaults(run=None)
     return parser
 
 

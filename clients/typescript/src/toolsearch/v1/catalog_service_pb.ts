@@ -10,13 +10,15 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { EntryInput, EntryKind, Version } from "./entry_pb.js";
 import { file_toolsearch_v1_entry } from "./entry_pb.js";
+import type { CatalogSettings } from "./settings_pb.js";
+import { file_toolsearch_v1_settings } from "./settings_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file toolsearch/v1/catalog_service.proto.
  */
 export const file_toolsearch_v1_catalog_service: GenFile = /*@__PURE__*/
-  fileDesc("CiN0b29sc2VhcmNoL3YxL2NhdGFsb2dfc2VydmljZS5wcm90bxINdG9vbHNlYXJjaC52MSKZAQoTQXBwbHlDaGFuZ2VzUmVxdWVzdBIPCgdjYXRhbG9nGAEgASgJEioKB3Vwc2VydHMYAiADKAsyGS50b29sc2VhcmNoLnYxLkVudHJ5SW5wdXQSDwoHZGVsZXRlcxgDIAMoCRIeChFleHBlY3RlZF9yZXZpc2lvbhgEIAEoA0gAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiJuChRBcHBseUNoYW5nZXNSZXNwb25zZRInCgd2ZXJzaW9uGAEgASgLMhYudG9vbHNlYXJjaC52MS5WZXJzaW9uEi0KB3N1bW1hcnkYAiABKAsyHC50b29sc2VhcmNoLnYxLkNoYW5nZVN1bW1hcnkilgEKEVN5bmNTZXJ2ZXJSZXF1ZXN0Eg8KB2NhdGFsb2cYASABKAkSDgoGc2VydmVyGAIgASgJEioKB2VudHJpZXMYAyADKAsyGS50b29sc2VhcmNoLnYxLkVudHJ5SW5wdXQSHgoRZXhwZWN0ZWRfcmV2aXNpb24YBCABKANIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24ibAoSU3luY1NlcnZlclJlc3BvbnNlEicKB3ZlcnNpb24YASABKAsyFi50b29sc2VhcmNoLnYxLlZlcnNpb24SLQoHc3VtbWFyeRgCIAEoCzIcLnRvb2xzZWFyY2gudjEuQ2hhbmdlU3VtbWFyeSJsChNEZWxldGVTZXJ2ZXJSZXF1ZXN0Eg8KB2NhdGFsb2cYASABKAkSDgoGc2VydmVyGAIgASgJEh4KEWV4cGVjdGVkX3JldmlzaW9uGAMgASgDSACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIm4KFERlbGV0ZVNlcnZlclJlc3BvbnNlEicKB3ZlcnNpb24YASABKAsyFi50b29sc2VhcmNoLnYxLlZlcnNpb24SLQoHc3VtbWFyeRgCIAEoCzIcLnRvb2xzZWFyY2gudjEuQ2hhbmdlU3VtbWFyeSJ/Cg1DaGFuZ2VTdW1tYXJ5Eg0KBWFkZGVkGAEgAygJEg8KB3VwZGF0ZWQYAiADKAkSDwoHZGVsZXRlZBgDIAMoCRIRCgl1bmNoYW5nZWQYBCABKAUSKgoHbm90aWNlcxgFIAMoCzIZLnRvb2xzZWFyY2gudjEuTmFtZU5vdGljZSJiCgpOYW1lTm90aWNlEg4KBnNlcnZlchgBIAEoCRISCgpsb2NhbF9uYW1lGAIgASgJEgwKBG5hbWUYAyABKAkSDQoFYWxpYXMYBCABKAkSEwoLZXhwbGFuYXRpb24YBSABKAkiJAoRR2V0Q2F0YWxvZ1JlcXVlc3QSDwoHY2F0YWxvZxgBIAEoCSI9ChJHZXRDYXRhbG9nUmVzcG9uc2USJwoHY2F0YWxvZxgBIAEoCzIWLnRvb2xzZWFyY2gudjEuQ2F0YWxvZyI8ChNMaXN0Q2F0YWxvZ3NSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJInQKFExpc3RDYXRhbG9nc1Jlc3BvbnNlEi8KCGNhdGFsb2dzGAEgAygLMh0udG9vbHNlYXJjaC52MS5DYXRhbG9nTGlzdGluZxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEgoKdG90YWxfc2l6ZRgDIAEoBSJdChREZWxldGVDYXRhbG9nUmVxdWVzdBIPCgdjYXRhbG9nGAEgASgJEh4KEWV4cGVjdGVkX3JldmlzaW9uGAIgASgDSACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIhcKFURlbGV0ZUNhdGFsb2dSZXNwb25zZSI7ChJMaXN0VGVuYW50c1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkicQoTTGlzdFRlbmFudHNSZXNwb25zZRItCgd0ZW5hbnRzGAEgAygLMhwudG9vbHNlYXJjaC52MS5UZW5hbnRMaXN0aW5nEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRISCgp0b3RhbF9zaXplGAMgASgFIlgKDVRlbmFudExpc3RpbmcSDAoEbmFtZRgBIAEoCRIVCg1jYXRhbG9nX2NvdW50GAIgASgFEhMKC2VudHJ5X2NvdW50GAMgASgDEg0KBWJ5dGVzGAQgASgDIpwBCg5DYXRhbG9nTGlzdGluZxIMCgRuYW1lGAEgASgJEicKB3ZlcnNpb24YAiABKAsyFi50b29sc2VhcmNoLnYxLlZlcnNpb24SLwoLdXBkYXRlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC2VudHJ5X2NvdW50GAQgASgFEg0KBWJ5dGVzGAUgASgDIuwBCgdDYXRhbG9nEgwKBG5hbWUYASABKAkSJwoHdmVyc2lvbhgCIAEoCzIWLnRvb2xzZWFyY2gudjEuVmVyc2lvbhIvCgt1cGRhdGVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLZW50cnlfY291bnQYBCABKAUSDgoGdG9rZW5zGAUgASgDEisKB3NlcnZlcnMYBiADKAsyGi50b29sc2VhcmNoLnYxLlNlcnZlclN0YXRzEicKBWtpbmRzGAcgAygLMhgudG9vbHNlYXJjaC52MS5LaW5kU3RhdHMiQgoLU2VydmVyU3RhdHMSDgoGc2VydmVyGAEgASgJEhMKC2VudHJ5X2NvdW50GAIgASgFEg4KBnRva2VucxgDIAEoAyJICglLaW5kU3RhdHMSJgoEa2luZBgBIAEoDjIYLnRvb2xzZWFyY2gudjEuRW50cnlLaW5kEhMKC2VudHJ5X2NvdW50GAIgASgFMvMECg5DYXRhbG9nU2VydmljZRJXCgxBcHBseUNoYW5nZXMSIi50b29sc2VhcmNoLnYxLkFwcGx5Q2hhbmdlc1JlcXVlc3QaIy50b29sc2VhcmNoLnYxLkFwcGx5Q2hhbmdlc1Jlc3BvbnNlElEKClN5bmNTZXJ2ZXISIC50b29sc2VhcmNoLnYxLlN5bmNTZXJ2ZXJSZXF1ZXN0GiEudG9vbHNlYXJjaC52MS5TeW5jU2VydmVyUmVzcG9uc2USVwoMRGVsZXRlU2VydmVyEiIudG9vbHNlYXJjaC52MS5EZWxldGVTZXJ2ZXJSZXF1ZXN0GiMudG9vbHNlYXJjaC52MS5EZWxldGVTZXJ2ZXJSZXNwb25zZRJRCgpHZXRDYXRhbG9nEiAudG9vbHNlYXJjaC52MS5HZXRDYXRhbG9nUmVxdWVzdBohLnRvb2xzZWFyY2gudjEuR2V0Q2F0YWxvZ1Jlc3BvbnNlElcKDExpc3RDYXRhbG9ncxIiLnRvb2xzZWFyY2gudjEuTGlzdENhdGFsb2dzUmVxdWVzdBojLnRvb2xzZWFyY2gudjEuTGlzdENhdGFsb2dzUmVzcG9uc2USWgoNRGVsZXRlQ2F0YWxvZxIjLnRvb2xzZWFyY2gudjEuRGVsZXRlQ2F0YWxvZ1JlcXVlc3QaJC50b29sc2VhcmNoLnYxLkRlbGV0ZUNhdGFsb2dSZXNwb25zZRJUCgtMaXN0VGVuYW50cxIhLnRvb2xzZWFyY2gudjEuTGlzdFRlbmFudHNSZXF1ZXN0GiIudG9vbHNlYXJjaC52MS5MaXN0VGVuYW50c1Jlc3BvbnNlQkdaRWdpdGh1Yi5jb20vdG9vbHNlYXJjaC90b29sc2VhcmNoL2NsaWVudHMvZ28vdG9vbHNlYXJjaHYxO3Rvb2xzZWFyY2h2MWIGcHJvdG8z", [file_google_protobuf_timestamp, file_toolsearch_v1_entry]);
+  fileDesc("CiN0b29sc2VhcmNoL3YxL2NhdGFsb2dfc2VydmljZS5wcm90bxINdG9vbHNlYXJjaC52MSKZAQoTQXBwbHlDaGFuZ2VzUmVxdWVzdBIPCgdjYXRhbG9nGAEgASgJEioKB3Vwc2VydHMYAiADKAsyGS50b29sc2VhcmNoLnYxLkVudHJ5SW5wdXQSDwoHZGVsZXRlcxgDIAMoCRIeChFleHBlY3RlZF9yZXZpc2lvbhgEIAEoA0gAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiJuChRBcHBseUNoYW5nZXNSZXNwb25zZRInCgd2ZXJzaW9uGAEgASgLMhYudG9vbHNlYXJjaC52MS5WZXJzaW9uEi0KB3N1bW1hcnkYAiABKAsyHC50b29sc2VhcmNoLnYxLkNoYW5nZVN1bW1hcnkilgEKEVN5bmNTZXJ2ZXJSZXF1ZXN0Eg8KB2NhdGFsb2cYASABKAkSDgoGc2VydmVyGAIgASgJEioKB2VudHJpZXMYAyADKAsyGS50b29sc2VhcmNoLnYxLkVudHJ5SW5wdXQSHgoRZXhwZWN0ZWRfcmV2aXNpb24YBCABKANIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24ibAoSU3luY1NlcnZlclJlc3BvbnNlEicKB3ZlcnNpb24YASABKAsyFi50b29sc2VhcmNoLnYxLlZlcnNpb24SLQoHc3VtbWFyeRgCIAEoCzIcLnRvb2xzZWFyY2gudjEuQ2hhbmdlU3VtbWFyeSJsChNEZWxldGVTZXJ2ZXJSZXF1ZXN0Eg8KB2NhdGFsb2cYASABKAkSDgoGc2VydmVyGAIgASgJEh4KEWV4cGVjdGVkX3JldmlzaW9uGAMgASgDSACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIm4KFERlbGV0ZVNlcnZlclJlc3BvbnNlEicKB3ZlcnNpb24YASABKAsyFi50b29sc2VhcmNoLnYxLlZlcnNpb24SLQoHc3VtbWFyeRgCIAEoCzIcLnRvb2xzZWFyY2gudjEuQ2hhbmdlU3VtbWFyeSJ/Cg1DaGFuZ2VTdW1tYXJ5Eg0KBWFkZGVkGAEgAygJEg8KB3VwZGF0ZWQYAiADKAkSDwoHZGVsZXRlZBgDIAMoCRIRCgl1bmNoYW5nZWQYBCABKAUSKgoHbm90aWNlcxgFIAMoCzIZLnRvb2xzZWFyY2gudjEuTmFtZU5vdGljZSJiCgpOYW1lTm90aWNlEg4KBnNlcnZlchgBIAEoCRISCgpsb2NhbF9uYW1lGAIgASgJEgwKBG5hbWUYAyABKAkSDQoFYWxpYXMYBCABKAkSEwoLZXhwbGFuYXRpb24YBSABKAkiJAoRR2V0Q2F0YWxvZ1JlcXVlc3QSDwoHY2F0YWxvZxgBIAEoCSI9ChJHZXRDYXRhbG9nUmVzcG9uc2USJwoHY2F0YWxvZxgBIAEoCzIWLnRvb2xzZWFyY2gudjEuQ2F0YWxvZyJKChJHZXRTZXR0aW5nc1JlcXVlc3QSDwoHY2F0YWxvZxgBIAEoCRIUCgxtaW5fcmV2aXNpb24YAiABKAMSDQoFZXBvY2gYAyABKAkicAoTR2V0U2V0dGluZ3NSZXNwb25zZRIwCghzZXR0aW5ncxgBIAEoCzIeLnRvb2xzZWFyY2gudjEuQ2F0YWxvZ1NldHRpbmdzEicKB3ZlcnNpb24YAiABKAsyFi50b29sc2VhcmNoLnYxLlZlcnNpb24ikAEKFVVwZGF0ZVNldHRpbmdzUmVxdWVzdBIPCgdjYXRhbG9nGAEgASgJEjAKCHNldHRpbmdzGAIgASgLMh4udG9vbHNlYXJjaC52MS5DYXRhbG9nU2V0dGluZ3MSHgoRZXhwZWN0ZWRfcmV2aXNpb24YAyABKANIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iQQoWVXBkYXRlU2V0dGluZ3NSZXNwb25zZRInCgd2ZXJzaW9uGAEgASgLMhYudG9vbHNlYXJjaC52MS5WZXJzaW9uIjwKE0xpc3RDYXRhbG9nc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkidAoUTGlzdENhdGFsb2dzUmVzcG9uc2USLwoIY2F0YWxvZ3MYASADKAsyHS50b29sc2VhcmNoLnYxLkNhdGFsb2dMaXN0aW5nEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRISCgp0b3RhbF9zaXplGAMgASgFIl0KFERlbGV0ZUNhdGFsb2dSZXF1ZXN0Eg8KB2NhdGFsb2cYASABKAkSHgoRZXhwZWN0ZWRfcmV2aXNpb24YAiABKANIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iFwoVRGVsZXRlQ2F0YWxvZ1Jlc3BvbnNlIjsKEkxpc3RUZW5hbnRzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCSJxChNMaXN0VGVuYW50c1Jlc3BvbnNlEi0KB3RlbmFudHMYASADKAsyHC50b29sc2VhcmNoLnYxLlRlbmFudExpc3RpbmcSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhIKCnRvdGFsX3NpemUYAyABKAUiWAoNVGVuYW50TGlzdGluZxIMCgRuYW1lGAEgASgJEhUKDWNhdGFsb2dfY291bnQYAiABKAUSEwoLZW50cnlfY291bnQYAyABKAMSDQoFYnl0ZXMYBCABKAMinAEKDkNhdGFsb2dMaXN0aW5nEgwKBG5hbWUYASABKAkSJwoHdmVyc2lvbhgCIAEoCzIWLnRvb2xzZWFyY2gudjEuVmVyc2lvbhIvCgt1cGRhdGVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLZW50cnlfY291bnQYBCABKAUSDQoFYnl0ZXMYBSABKAMi7AEKB0NhdGFsb2cSDAoEbmFtZRgBIAEoCRInCgd2ZXJzaW9uGAIgASgLMhYudG9vbHNlYXJjaC52MS5WZXJzaW9uEi8KC3VwZGF0ZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtlbnRyeV9jb3VudBgEIAEoBRIOCgZ0b2tlbnMYBSABKAMSKwoHc2VydmVycxgGIAMoCzIaLnRvb2xzZWFyY2gudjEuU2VydmVyU3RhdHMSJwoFa2luZHMYByADKAsyGC50b29sc2VhcmNoLnYxLktpbmRTdGF0cyJCCgtTZXJ2ZXJTdGF0cxIOCgZzZXJ2ZXIYASABKAkSEwoLZW50cnlfY291bnQYAiABKAUSDgoGdG9rZW5zGAMgASgDIkgKCUtpbmRTdGF0cxImCgRraW5kGAEgASgOMhgudG9vbHNlYXJjaC52MS5FbnRyeUtpbmQSEwoLZW50cnlfY291bnQYAiABKAUyqAYKDkNhdGFsb2dTZXJ2aWNlElcKDEFwcGx5Q2hhbmdlcxIiLnRvb2xzZWFyY2gudjEuQXBwbHlDaGFuZ2VzUmVxdWVzdBojLnRvb2xzZWFyY2gudjEuQXBwbHlDaGFuZ2VzUmVzcG9uc2USUQoKU3luY1NlcnZlchIgLnRvb2xzZWFyY2gudjEuU3luY1NlcnZlclJlcXVlc3QaIS50b29sc2VhcmNoLnYxLlN5bmNTZXJ2ZXJSZXNwb25zZRJXCgxEZWxldGVTZXJ2ZXISIi50b29sc2VhcmNoLnYxLkRlbGV0ZVNlcnZlclJlcXVlc3QaIy50b29sc2VhcmNoLnYxLkRlbGV0ZVNlcnZlclJlc3BvbnNlElEKCkdldENhdGFsb2cSIC50b29sc2VhcmNoLnYxLkdldENhdGFsb2dSZXF1ZXN0GiEudG9vbHNlYXJjaC52MS5HZXRDYXRhbG9nUmVzcG9uc2USVAoLR2V0U2V0dGluZ3MSIS50b29sc2VhcmNoLnYxLkdldFNldHRpbmdzUmVxdWVzdBoiLnRvb2xzZWFyY2gudjEuR2V0U2V0dGluZ3NSZXNwb25zZRJdCg5VcGRhdGVTZXR0aW5ncxIkLnRvb2xzZWFyY2gudjEuVXBkYXRlU2V0dGluZ3NSZXF1ZXN0GiUudG9vbHNlYXJjaC52MS5VcGRhdGVTZXR0aW5nc1Jlc3BvbnNlElcKDExpc3RDYXRhbG9ncxIiLnRvb2xzZWFyY2gudjEuTGlzdENhdGFsb2dzUmVxdWVzdBojLnRvb2xzZWFyY2gudjEuTGlzdENhdGFsb2dzUmVzcG9uc2USWgoNRGVsZXRlQ2F0YWxvZxIjLnRvb2xzZWFyY2gudjEuRGVsZXRlQ2F0YWxvZ1JlcXVlc3QaJC50b29sc2VhcmNoLnYxLkRlbGV0ZUNhdGFsb2dSZXNwb25zZRJUCgtMaXN0VGVuYW50cxIhLnRvb2xzZWFyY2gudjEuTGlzdFRlbmFudHNSZXF1ZXN0GiIudG9vbHNlYXJjaC52MS5MaXN0VGVuYW50c1Jlc3BvbnNlQkdaRWdpdGh1Yi5jb20vdG9vbHNlYXJjaC90b29sc2VhcmNoL2NsaWVudHMvZ28vdG9vbHNlYXJjaHYxO3Rvb2xzZWFyY2h2MWIGcHJvdG8z", [file_google_protobuf_timestamp, file_toolsearch_v1_entry, file_toolsearch_v1_settings]);
 
 /**
  * @generated from message toolsearch.v1.ApplyChangesRequest
@@ -300,6 +302,99 @@ export const GetCatalogResponseSchema: GenMessage<GetCatalogResponse> = /*@__PUR
   messageDesc(file_toolsearch_v1_catalog_service, 9);
 
 /**
+ * @generated from message toolsearch.v1.GetSettingsRequest
+ */
+export type GetSettingsRequest = Message<"toolsearch.v1.GetSettingsRequest"> & {
+  /**
+   * @generated from field: string catalog = 1;
+   */
+  catalog: string;
+
+  /**
+   * @generated from field: int64 min_revision = 2;
+   */
+  minRevision: bigint;
+
+  /**
+   * @generated from field: string epoch = 3;
+   */
+  epoch: string;
+};
+
+/**
+ * Describes the message toolsearch.v1.GetSettingsRequest.
+ * Use `create(GetSettingsRequestSchema)` to create a new message.
+ */
+export const GetSettingsRequestSchema: GenMessage<GetSettingsRequest> = /*@__PURE__*/
+  messageDesc(file_toolsearch_v1_catalog_service, 10);
+
+/**
+ * @generated from message toolsearch.v1.GetSettingsResponse
+ */
+export type GetSettingsResponse = Message<"toolsearch.v1.GetSettingsResponse"> & {
+  /**
+   * @generated from field: toolsearch.v1.CatalogSettings settings = 1;
+   */
+  settings?: CatalogSettings | undefined;
+
+  /**
+   * @generated from field: toolsearch.v1.Version version = 2;
+   */
+  version?: Version | undefined;
+};
+
+/**
+ * Describes the message toolsearch.v1.GetSettingsResponse.
+ * Use `create(GetSettingsResponseSchema)` to create a new message.
+ */
+export const GetSettingsResponseSchema: GenMessage<GetSettingsResponse> = /*@__PURE__*/
+  messageDesc(file_toolsearch_v1_catalog_service, 11);
+
+/**
+ * @generated from message toolsearch.v1.UpdateSettingsRequest
+ */
+export type UpdateSettingsRequest = Message<"toolsearch.v1.UpdateSettingsRequest"> & {
+  /**
+   * @generated from field: string catalog = 1;
+   */
+  catalog: string;
+
+  /**
+   * @generated from field: toolsearch.v1.CatalogSettings settings = 2;
+   */
+  settings?: CatalogSettings | undefined;
+
+  /**
+   * @generated from field: optional int64 expected_revision = 3;
+   */
+  expectedRevision?: bigint | undefined;
+};
+
+/**
+ * Describes the message toolsearch.v1.UpdateSettingsRequest.
+ * Use `create(UpdateSettingsRequestSchema)` to create a new message.
+ */
+export const UpdateSettingsRequestSchema: GenMessage<UpdateSettingsRequest> = /*@__PURE__*/
+  messageDesc(file_toolsearch_v1_catalog_service, 12);
+
+/**
+ * @generated from message toolsearch.v1.UpdateSettingsResponse
+ */
+export type UpdateSettingsResponse = Message<"toolsearch.v1.UpdateSettingsResponse"> & {
+  /**
+   * @generated from field: toolsearch.v1.Version version = 1;
+   */
+  version?: Version | undefined;
+};
+
+/**
+ * Describes the message toolsearch.v1.UpdateSettingsResponse.
+ * Use `create(UpdateSettingsResponseSchema)` to create a new message.
+ */
+export const UpdateSettingsResponseSchema: GenMessage<UpdateSettingsResponse> = /*@__PURE__*/
+  messageDesc(file_toolsearch_v1_catalog_service, 13);
+
+/**
  * @generated from message toolsearch.v1.ListCatalogsRequest
  */
 export type ListCatalogsRequest = Message<"toolsearch.v1.ListCatalogsRequest"> & {
@@ -321,7 +416,7 @@ export type ListCatalogsRequest = Message<"toolsearch.v1.ListCatalogsRequest"> &
  * Use `create(ListCatalogsRequestSchema)` to create a new message.
  */
 export const ListCatalogsRequestSchema: GenMessage<ListCatalogsRequest> = /*@__PURE__*/
-  messageDesc(file_toolsearch_v1_catalog_service, 10);
+  messageDesc(file_toolsearch_v1_catalog_service, 14);
 
 /**
  * @generated from message toolsearch.v1.ListCatalogsResponse
@@ -348,7 +443,7 @@ export type ListCatalogsResponse = Message<"toolsearch.v1.ListCatalogsResponse">
  * Use `create(ListCatalogsResponseSchema)` to create a new message.
  */
 export const ListCatalogsResponseSchema: GenMessage<ListCatalogsResponse> = /*@__PURE__*/
-  messageDesc(file_toolsearch_v1_catalog_service, 11);
+  messageDesc(file_toolsearch_v1_catalog_service, 15);
 
 /**
  * @generated from message toolsearch.v1.DeleteCatalogRequest
@@ -370,7 +465,7 @@ export type DeleteCatalogRequest = Message<"toolsearch.v1.DeleteCatalogRequest">
  * Use `create(DeleteCatalogRequestSchema)` to create a new message.
  */
 export const DeleteCatalogRequestSchema: GenMessage<DeleteCatalogRequest> = /*@__PURE__*/
-  messageDesc(file_toolsearch_v1_catalog_service, 12);
+  messageDesc(file_toolsearch_v1_catalog_service, 16);
 
 /**
  * @generated from message toolsearch.v1.DeleteCatalogResponse
@@ -383,7 +478,7 @@ export type DeleteCatalogResponse = Message<"toolsearch.v1.DeleteCatalogResponse
  * Use `create(DeleteCatalogResponseSchema)` to create a new message.
  */
 export const DeleteCatalogResponseSchema: GenMessage<DeleteCatalogResponse> = /*@__PURE__*/
-  messageDesc(file_toolsearch_v1_catalog_service, 13);
+  messageDesc(file_toolsearch_v1_catalog_service, 17);
 
 /**
  * @generated from message toolsearch.v1.ListTenantsRequest
@@ -407,7 +502,7 @@ export type ListTenantsRequest = Message<"toolsearch.v1.ListTenantsRequest"> & {
  * Use `create(ListTenantsRequestSchema)` to create a new message.
  */
 export const ListTenantsRequestSchema: GenMessage<ListTenantsRequest> = /*@__PURE__*/
-  messageDesc(file_toolsearch_v1_catalog_service, 14);
+  messageDesc(file_toolsearch_v1_catalog_service, 18);
 
 /**
  * @generated from message toolsearch.v1.ListTenantsResponse
@@ -434,7 +529,7 @@ export type ListTenantsResponse = Message<"toolsearch.v1.ListTenantsResponse"> &
  * Use `create(ListTenantsResponseSchema)` to create a new message.
  */
 export const ListTenantsResponseSchema: GenMessage<ListTenantsResponse> = /*@__PURE__*/
-  messageDesc(file_toolsearch_v1_catalog_service, 15);
+  messageDesc(file_toolsearch_v1_catalog_service, 19);
 
 /**
  * @generated from message toolsearch.v1.TenantListing
@@ -468,7 +563,7 @@ export type TenantListing = Message<"toolsearch.v1.TenantListing"> & {
  * Use `create(TenantListingSchema)` to create a new message.
  */
 export const TenantListingSchema: GenMessage<TenantListing> = /*@__PURE__*/
-  messageDesc(file_toolsearch_v1_catalog_service, 16);
+  messageDesc(file_toolsearch_v1_catalog_service, 20);
 
 /**
  * A catalog in a list: what the store knows without loading it.
@@ -509,7 +604,7 @@ export type CatalogListing = Message<"toolsearch.v1.CatalogListing"> & {
  * Use `create(CatalogListingSchema)` to create a new message.
  */
 export const CatalogListingSchema: GenMessage<CatalogListing> = /*@__PURE__*/
-  messageDesc(file_toolsearch_v1_catalog_service, 17);
+  messageDesc(file_toolsearch_v1_catalog_service, 21);
 
 /**
  * @generated from message toolsearch.v1.Catalog
@@ -560,7 +655,7 @@ export type Catalog = Message<"toolsearch.v1.Catalog"> & {
  * Use `create(CatalogSchema)` to create a new message.
  */
 export const CatalogSchema: GenMessage<Catalog> = /*@__PURE__*/
-  messageDesc(file_toolsearch_v1_catalog_service, 18);
+  messageDesc(file_toolsearch_v1_catalog_service, 22);
 
 /**
  * @generated from message toolsearch.v1.ServerStats
@@ -587,7 +682,7 @@ export type ServerStats = Message<"toolsearch.v1.ServerStats"> & {
  * Use `create(ServerStatsSchema)` to create a new message.
  */
 export const ServerStatsSchema: GenMessage<ServerStats> = /*@__PURE__*/
-  messageDesc(file_toolsearch_v1_catalog_service, 19);
+  messageDesc(file_toolsearch_v1_catalog_service, 23);
 
 /**
  * @generated from message toolsearch.v1.KindStats
@@ -609,7 +704,7 @@ export type KindStats = Message<"toolsearch.v1.KindStats"> & {
  * Use `create(KindStatsSchema)` to create a new message.
  */
 export const KindStatsSchema: GenMessage<KindStats> = /*@__PURE__*/
-  messageDesc(file_toolsearch_v1_catalog_service, 20);
+  messageDesc(file_toolsearch_v1_catalog_service, 24);
 
 /**
  * CatalogService changes catalogs and tells what is in them.
@@ -660,6 +755,26 @@ export const CatalogService: GenService<{
     methodKind: "unary";
     input: typeof GetCatalogRequestSchema;
     output: typeof GetCatalogResponseSchema;
+  },
+  /**
+   * Tells how a catalog is searched.
+   *
+   * @generated from rpc toolsearch.v1.CatalogService.GetSettings
+   */
+  getSettings: {
+    methodKind: "unary";
+    input: typeof GetSettingsRequestSchema;
+    output: typeof GetSettingsResponseSchema;
+  },
+  /**
+   * Says how a catalog is searched, in the place of all earlier settings. That is a change like any other: it has a revision.
+   *
+   * @generated from rpc toolsearch.v1.CatalogService.UpdateSettings
+   */
+  updateSettings: {
+    methodKind: "unary";
+    input: typeof UpdateSettingsRequestSchema;
+    output: typeof UpdateSettingsResponseSchema;
   },
   /**
    * Lists the tenant's catalogs by name, a page at a time.

@@ -8,15 +8,17 @@ import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { EntryKind } from "./entry_pb.js";
+import type { EntryKind, Resource } from "./entry_pb.js";
 import { file_toolsearch_v1_entry } from "./entry_pb.js";
+import type { CatalogSettings } from "./settings_pb.js";
+import { file_toolsearch_v1_settings } from "./settings_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file toolsearch/v1/change.proto.
  */
 export const file_toolsearch_v1_change: GenFile = /*@__PURE__*/
-  fileDesc("Chp0b29sc2VhcmNoL3YxL2NoYW5nZS5wcm90bxINdG9vbHNlYXJjaC52MSLSAQoLU3RvcmVkRW50cnkSDgoGc2VydmVyGAEgASgJEiYKBGtpbmQYAiABKA4yGC50b29sc2VhcmNoLnYxLkVudHJ5S2luZBISCgpsb2NhbF9uYW1lGAMgASgJEgwKBG5hbWUYBCABKAkSDQoFYWxpYXMYBSABKAkSEQoJbmFtZXNwYWNlGAYgASgJEhIKCmRlZmluaXRpb24YByABKAkSDAoEdGFncxgIIAMoCRIUCgxjYXBhYmlsaXRpZXMYCSADKAkSDwoHc3VtbWFyeRgKIAEoCSJWCghFbnRyeUtleRIOCgZzZXJ2ZXIYASABKAkSJgoEa2luZBgCIAEoDjIYLnRvb2xzZWFyY2gudjEuRW50cnlLaW5kEhIKCmxvY2FsX25hbWUYAyABKAki9QEKBkNoYW5nZRINCgVlcG9jaBgBIAEoCRIQCghyZXZpc2lvbhgCIAEoAxIoCgR0aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCgd1cHNlcnRzGAQgAygLMhoudG9vbHNlYXJjaC52MS5TdG9yZWRFbnRyeRIoCgdkZWxldGVzGAUgAygLMhcudG9vbHNlYXJjaC52MS5FbnRyeUtleRISCgpnb25lX25hbWVzGAYgAygJEgoKAmlkGAcgASgJEhQKDHRyYWNlX3BhcmVudBgIIAEoCRITCgtwcmV2aW91c19pZBgJIAEoCSJzCgxBbm5vdW5jZW1lbnQSDQoFZXBvY2gYASABKAkSEAoIcmV2aXNpb24YAiABKAMSJQoGY2hhbmdlGAMgASgLMhUudG9vbHNlYXJjaC52MS5DaGFuZ2USDwoHZGVsZXRlZBgEIAEoCBIKCgJpZBgFIAEoCUJHWkVnaXRodWIuY29tL3Rvb2xzZWFyY2gvdG9vbHNlYXJjaC9jbGllbnRzL2dvL3Rvb2xzZWFyY2h2MTt0b29sc2VhcmNodjFiBnByb3RvMw", [file_google_protobuf_timestamp, file_toolsearch_v1_entry]);
+  fileDesc("Chp0b29sc2VhcmNoL3YxL2NoYW5nZS5wcm90bxINdG9vbHNlYXJjaC52MSL+AQoLU3RvcmVkRW50cnkSDgoGc2VydmVyGAEgASgJEiYKBGtpbmQYAiABKA4yGC50b29sc2VhcmNoLnYxLkVudHJ5S2luZBISCgpsb2NhbF9uYW1lGAMgASgJEgwKBG5hbWUYBCABKAkSDQoFYWxpYXMYBSABKAkSEQoJbmFtZXNwYWNlGAYgASgJEhIKCmRlZmluaXRpb24YByABKAkSDAoEdGFncxgIIAMoCRIUCgxjYXBhYmlsaXRpZXMYCSADKAkSDwoHc3VtbWFyeRgKIAEoCRIqCglyZXNvdXJjZXMYCyADKAsyFy50b29sc2VhcmNoLnYxLlJlc291cmNlIlYKCEVudHJ5S2V5Eg4KBnNlcnZlchgBIAEoCRImCgRraW5kGAIgASgOMhgudG9vbHNlYXJjaC52MS5FbnRyeUtpbmQSEgoKbG9jYWxfbmFtZRgDIAEoCSKnAgoGQ2hhbmdlEg0KBWVwb2NoGAEgASgJEhAKCHJldmlzaW9uGAIgASgDEigKBHRpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEisKB3Vwc2VydHMYBCADKAsyGi50b29sc2VhcmNoLnYxLlN0b3JlZEVudHJ5EigKB2RlbGV0ZXMYBSADKAsyFy50b29sc2VhcmNoLnYxLkVudHJ5S2V5EhIKCmdvbmVfbmFtZXMYBiADKAkSCgoCaWQYByABKAkSFAoMdHJhY2VfcGFyZW50GAggASgJEhMKC3ByZXZpb3VzX2lkGAkgASgJEjAKCHNldHRpbmdzGAogASgLMh4udG9vbHNlYXJjaC52MS5DYXRhbG9nU2V0dGluZ3MicwoMQW5ub3VuY2VtZW50Eg0KBWVwb2NoGAEgASgJEhAKCHJldmlzaW9uGAIgASgDEiUKBmNoYW5nZRgDIAEoCzIVLnRvb2xzZWFyY2gudjEuQ2hhbmdlEg8KB2RlbGV0ZWQYBCABKAgSCgoCaWQYBSABKAlCR1pFZ2l0aHViLmNvbS90b29sc2VhcmNoL3Rvb2xzZWFyY2gvY2xpZW50cy9nby90b29sc2VhcmNodjE7dG9vbHNlYXJjaHYxYgZwcm90bzM", [file_google_protobuf_timestamp, file_toolsearch_v1_entry, file_toolsearch_v1_settings]);
 
 /**
  * An entry as the store keeps it: what was given plus the names it was assigned. Everything else in Entry is derived from it.
@@ -75,6 +77,13 @@ export type StoredEntry = Message<"toolsearch.v1.StoredEntry"> & {
    * @generated from field: string summary = 10;
    */
   summary: string;
+
+  /**
+   * Their content is kept by digest, apart from entries and changes.
+   *
+   * @generated from field: repeated toolsearch.v1.Resource resources = 11;
+   */
+  resources: Resource[];
 };
 
 /**
@@ -171,6 +180,13 @@ export type Change = Message<"toolsearch.v1.Change"> & {
    * @generated from field: string previous_id = 9;
    */
   previousId: string;
+
+  /**
+   * The catalog's settings from now on. Unset: as they were.
+   *
+   * @generated from field: toolsearch.v1.CatalogSettings settings = 10;
+   */
+  settings?: CatalogSettings | undefined;
 };
 
 /**

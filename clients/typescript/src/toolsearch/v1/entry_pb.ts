@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolsearch/v1/entry.proto.
  */
 export const file_toolsearch_v1_entry: GenFile = /*@__PURE__*/
-  fileDesc("Chl0b29sc2VhcmNoL3YxL2VudHJ5LnByb3RvEg10b29sc2VhcmNoLnYxIl0KC0Fubm90YXRpb25zEhEKCXJlYWRfb25seRgBIAEoCBITCgtkZXN0cnVjdGl2ZRgCIAEoCBISCgppZGVtcG90ZW50GAMgASgIEhIKCm9wZW5fd29ybGQYBCABKAgirgIKBUVudHJ5EgwKBG5hbWUYASABKAkSDQoFYWxpYXMYAiABKAkSDgoGc2VydmVyGAMgASgJEhIKCmxvY2FsX25hbWUYBCABKAkSJgoEa2luZBgFIAEoDjIYLnRvb2xzZWFyY2gudjEuRW50cnlLaW5kEg0KBXRpdGxlGAYgASgJEg8KB3N1bW1hcnkYByABKAkSDAoEdGFncxgIIAMoCRIUCgxjYXBhYmlsaXRpZXMYCSADKAkSLwoLYW5ub3RhdGlvbnMYCiABKAsyGi50b29sc2VhcmNoLnYxLkFubm90YXRpb25zEg4KBmRpZ2VzdBgLIAEoCRIOCgZ0b2tlbnMYDCABKAUSEwoLZGVzY3JpcHRpb24YDSABKAkSEgoKZGVmaW5pdGlvbhgOIAEoCSKgAQoKRW50cnlJbnB1dBIOCgZzZXJ2ZXIYASABKAkSJgoEa2luZBgCIAEoDjIYLnRvb2xzZWFyY2gudjEuRW50cnlLaW5kEhIKCmRlZmluaXRpb24YAyABKAkSEQoJbmFtZXNwYWNlGAQgASgJEgwKBHRhZ3MYBSADKAkSFAoMY2FwYWJpbGl0aWVzGAYgAygJEg8KB3N1bW1hcnkYByABKAkisgIKBkZpbHRlchIPCgdzZXJ2ZXJzGAEgAygJEhIKCm5hbWVzcGFjZXMYAiADKAkSDAoEdGFncxgDIAMoCRInCgVraW5kcxgEIAMoDjIYLnRvb2xzZWFyY2gudjEuRW50cnlLaW5kEhQKDGNhcGFiaWxpdGllcxgFIAMoCRIWCglyZWFkX29ubHkYBiABKAhIAIgBARIYCgtkZXN0cnVjdGl2ZRgHIAEoCEgBiAEBEhcKCmlkZW1wb3RlbnQYCCABKAhIAogBARIXCgpvcGVuX3dvcmxkGAkgASgISAOIAQESFgoOZXhjbHVkZWRfbmFtZXMYCiADKAlCDAoKX3JlYWRfb25seUIOCgxfZGVzdHJ1Y3RpdmVCDQoLX2lkZW1wb3RlbnRCDQoLX29wZW5fd29ybGQiWAoHVmVyc2lvbhINCgVlcG9jaBgBIAEoCRIQCghyZXZpc2lvbhgCIAEoAxIsCglzdGFsZW5lc3MYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24qmAEKCUVudHJ5S2luZBIaChZFTlRSWV9LSU5EX1VOU1BFQ0lGSUVEEAASEwoPRU5UUllfS0lORF9UT09MEAESFAoQRU5UUllfS0lORF9TS0lMTBACEhQKEEVOVFJZX0tJTkRfQUdFTlQQAxIVChFFTlRSWV9LSU5EX1BST01QVBAEEhcKE0VOVFJZX0tJTkRfUkVTT1VSQ0UQBSpWCgZEZXRhaWwSFgoSREVUQUlMX1VOU1BFQ0lGSUVEEAASDwoLREVUQUlMX05BTUUQARISCg5ERVRBSUxfU1VNTUFSWRACEg8KC0RFVEFJTF9GVUxMEANCR1pFZ2l0aHViLmNvbS90b29sc2VhcmNoL3Rvb2xzZWFyY2gvY2xpZW50cy9nby90b29sc2VhcmNodjE7dG9vbHNlYXJjaHYxYgZwcm90bzM", [file_google_protobuf_duration]);
+  fileDesc("Chl0b29sc2VhcmNoL3YxL2VudHJ5LnByb3RvEg10b29sc2VhcmNoLnYxIl0KC0Fubm90YXRpb25zEhEKCXJlYWRfb25seRgBIAEoCBITCgtkZXN0cnVjdGl2ZRgCIAEoCBISCgppZGVtcG90ZW50GAMgASgIEhIKCm9wZW5fd29ybGQYBCABKAgi2gIKBUVudHJ5EgwKBG5hbWUYASABKAkSDQoFYWxpYXMYAiABKAkSDgoGc2VydmVyGAMgASgJEhIKCmxvY2FsX25hbWUYBCABKAkSJgoEa2luZBgFIAEoDjIYLnRvb2xzZWFyY2gudjEuRW50cnlLaW5kEg0KBXRpdGxlGAYgASgJEg8KB3N1bW1hcnkYByABKAkSDAoEdGFncxgIIAMoCRIUCgxjYXBhYmlsaXRpZXMYCSADKAkSLwoLYW5ub3RhdGlvbnMYCiABKAsyGi50b29sc2VhcmNoLnYxLkFubm90YXRpb25zEg4KBmRpZ2VzdBgLIAEoCRIOCgZ0b2tlbnMYDCABKAUSEwoLZGVzY3JpcHRpb24YDSABKAkSEgoKZGVmaW5pdGlvbhgOIAEoCRIqCglyZXNvdXJjZXMYDyADKAsyFy50b29sc2VhcmNoLnYxLlJlc291cmNlIkoKCFJlc291cmNlEgwKBHBhdGgYASABKAkSEgoKbWVkaWFfdHlwZRgCIAEoCRIMCgRzaXplGAMgASgDEg4KBmRpZ2VzdBgEIAEoCSJCCg1SZXNvdXJjZUlucHV0EgwKBHBhdGgYASABKAkSEgoKbWVkaWFfdHlwZRgCIAEoCRIPCgdjb250ZW50GAMgASgMItEBCgpFbnRyeUlucHV0Eg4KBnNlcnZlchgBIAEoCRImCgRraW5kGAIgASgOMhgudG9vbHNlYXJjaC52MS5FbnRyeUtpbmQSEgoKZGVmaW5pdGlvbhgDIAEoCRIRCgluYW1lc3BhY2UYBCABKAkSDAoEdGFncxgFIAMoCRIUCgxjYXBhYmlsaXRpZXMYBiADKAkSDwoHc3VtbWFyeRgHIAEoCRIvCglyZXNvdXJjZXMYCCADKAsyHC50b29sc2VhcmNoLnYxLlJlc291cmNlSW5wdXQisgIKBkZpbHRlchIPCgdzZXJ2ZXJzGAEgAygJEhIKCm5hbWVzcGFjZXMYAiADKAkSDAoEdGFncxgDIAMoCRInCgVraW5kcxgEIAMoDjIYLnRvb2xzZWFyY2gudjEuRW50cnlLaW5kEhQKDGNhcGFiaWxpdGllcxgFIAMoCRIWCglyZWFkX29ubHkYBiABKAhIAIgBARIYCgtkZXN0cnVjdGl2ZRgHIAEoCEgBiAEBEhcKCmlkZW1wb3RlbnQYCCABKAhIAogBARIXCgpvcGVuX3dvcmxkGAkgASgISAOIAQESFgoOZXhjbHVkZWRfbmFtZXMYCiADKAlCDAoKX3JlYWRfb25seUIOCgxfZGVzdHJ1Y3RpdmVCDQoLX2lkZW1wb3RlbnRCDQoLX29wZW5fd29ybGQiWAoHVmVyc2lvbhINCgVlcG9jaBgBIAEoCRIQCghyZXZpc2lvbhgCIAEoAxIsCglzdGFsZW5lc3MYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24qmAEKCUVudHJ5S2luZBIaChZFTlRSWV9LSU5EX1VOU1BFQ0lGSUVEEAASEwoPRU5UUllfS0lORF9UT09MEAESFAoQRU5UUllfS0lORF9TS0lMTBACEhQKEEVOVFJZX0tJTkRfQUdFTlQQAxIVChFFTlRSWV9LSU5EX1BST01QVBAEEhcKE0VOVFJZX0tJTkRfUkVTT1VSQ0UQBSpWCgZEZXRhaWwSFgoSREVUQUlMX1VOU1BFQ0lGSUVEEAASDwoLREVUQUlMX05BTUUQARISCg5ERVRBSUxfU1VNTUFSWRACEg8KC0RFVEFJTF9GVUxMEANCR1pFZ2l0aHViLmNvbS90b29sc2VhcmNoL3Rvb2xzZWFyY2gvY2xpZW50cy9nby90b29sc2VhcmNodjE7dG9vbHNlYXJjaHYxYgZwcm90bzM", [file_google_protobuf_duration]);
 
 /**
  * MCP's hints about what calling a tool does, with MCP's defaults for hints that the server left unset. They are what the
@@ -151,6 +151,13 @@ export type Entry = Message<"toolsearch.v1.Entry"> & {
    * @generated from field: string definition = 14;
    */
   definition: string;
+
+  /**
+   * The files that come with the entry, by path. ToolSearchService.ReadResource reads them.
+   *
+   * @generated from field: repeated toolsearch.v1.Resource resources = 15;
+   */
+  resources: Resource[];
 };
 
 /**
@@ -159,6 +166,77 @@ export type Entry = Message<"toolsearch.v1.Entry"> & {
  */
 export const EntrySchema: GenMessage<Entry> = /*@__PURE__*/
   messageDesc(file_toolsearch_v1_entry, 1);
+
+/**
+ * A file that comes with an entry, such as a script of a skill. It is read on demand and not searched.
+ *
+ * @generated from message toolsearch.v1.Resource
+ */
+export type Resource = Message<"toolsearch.v1.Resource"> & {
+  /**
+   * Relative, with "/" between the parts: "scripts/check.py".
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * @generated from field: string media_type = 2;
+   */
+  mediaType: string;
+
+  /**
+   * @generated from field: int64 size = 3;
+   */
+  size: bigint;
+
+  /**
+   * SHA-256 of the content, in hexadecimal digits.
+   *
+   * @generated from field: string digest = 4;
+   */
+  digest: string;
+};
+
+/**
+ * Describes the message toolsearch.v1.Resource.
+ * Use `create(ResourceSchema)` to create a new message.
+ */
+export const ResourceSchema: GenMessage<Resource> = /*@__PURE__*/
+  messageDesc(file_toolsearch_v1_entry, 2);
+
+/**
+ * A file that comes with an entry, as it is given to the service.
+ *
+ * @generated from message toolsearch.v1.ResourceInput
+ */
+export type ResourceInput = Message<"toolsearch.v1.ResourceInput"> & {
+  /**
+   * Relative, with "/" between the parts, none of which is empty, "." or "..".
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * "application/octet-stream" when empty.
+   *
+   * @generated from field: string media_type = 2;
+   */
+  mediaType: string;
+
+  /**
+   * @generated from field: bytes content = 3;
+   */
+  content: Uint8Array;
+};
+
+/**
+ * Describes the message toolsearch.v1.ResourceInput.
+ * Use `create(ResourceInputSchema)` to create a new message.
+ */
+export const ResourceInputSchema: GenMessage<ResourceInput> = /*@__PURE__*/
+  messageDesc(file_toolsearch_v1_entry, 3);
 
 /**
  * One entry, as it is given to the service.
@@ -212,6 +290,13 @@ export type EntryInput = Message<"toolsearch.v1.EntryInput"> & {
    * @generated from field: string summary = 7;
    */
   summary: string;
+
+  /**
+   * All files that come with the entry: it is never visible without them.
+   *
+   * @generated from field: repeated toolsearch.v1.ResourceInput resources = 8;
+   */
+  resources: ResourceInput[];
 };
 
 /**
@@ -219,7 +304,7 @@ export type EntryInput = Message<"toolsearch.v1.EntryInput"> & {
  * Use `create(EntryInputSchema)` to create a new message.
  */
 export const EntryInputSchema: GenMessage<EntryInput> = /*@__PURE__*/
-  messageDesc(file_toolsearch_v1_entry, 2);
+  messageDesc(file_toolsearch_v1_entry, 4);
 
 /**
  * Which entries an answer may contain. Every field that is set must hold. A list holds when any of its values does, except
@@ -292,7 +377,7 @@ export type Filter = Message<"toolsearch.v1.Filter"> & {
  * Use `create(FilterSchema)` to create a new message.
  */
 export const FilterSchema: GenMessage<Filter> = /*@__PURE__*/
-  messageDesc(file_toolsearch_v1_entry, 3);
+  messageDesc(file_toolsearch_v1_entry, 5);
 
 /**
  * Which state of a catalog an answer reflects.
@@ -327,7 +412,7 @@ export type Version = Message<"toolsearch.v1.Version"> & {
  * Use `create(VersionSchema)` to create a new message.
  */
 export const VersionSchema: GenMessage<Version> = /*@__PURE__*/
-  messageDesc(file_toolsearch_v1_entry, 4);
+  messageDesc(file_toolsearch_v1_entry, 6);
 
 /**
  * What sort of findable thing an entry is.
@@ -402,7 +487,7 @@ export enum Detail {
   SUMMARY = 2,
 
   /**
-   * description, definition.
+   * description, definition, resources.
    *
    * @generated from enum value: DETAIL_FULL = 3;
    */

@@ -6,15 +6,19 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Detail, Entry, Filter, Version } from "./entry_pb.js";
+import type { Detail, Entry, Filter, Resource, Version } from "./entry_pb.js";
 import { file_toolsearch_v1_entry } from "./entry_pb.js";
+import type { PlanToolsRequestSchema, PlanToolsResponseSchema } from "./plan_pb.js";
+import { file_toolsearch_v1_plan } from "./plan_pb.js";
+import type { Strategy } from "./strategy_pb.js";
+import { file_toolsearch_v1_strategy } from "./strategy_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file toolsearch/v1/search_service.proto.
  */
 export const file_toolsearch_v1_search_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJ0b29sc2VhcmNoL3YxL3NlYXJjaF9zZXJ2aWNlLnByb3RvEg10b29sc2VhcmNoLnYxIs8CChJTZWFyY2hUb29sc1JlcXVlc3QSDwoHY2F0YWxvZxgBIAEoCRIPCgdxdWVyaWVzGAIgAygJEikKCHN0cmF0ZWd5GAMgASgOMhcudG9vbHNlYXJjaC52MS5TdHJhdGVneRINCgVsaW1pdBgEIAEoBRIlCgZmaWx0ZXIYBSABKAsyFS50b29sc2VhcmNoLnYxLkZpbHRlchIlCgZkZXRhaWwYBiABKA4yFS50b29sc2VhcmNoLnYxLkRldGFpbBIUCgxtaW5fcmV2aXNpb24YByABKAMSDQoFZXBvY2gYCCABKAkSDwoHZXhwbGFpbhgJIAEoCBIqCgZmaWVsZHMYCiADKA4yGi50b29sc2VhcmNoLnYxLlNlYXJjaEZpZWxkEhYKDmNhc2Vfc2Vuc2l0aXZlGAsgASgIEhUKDW1pbl9yZWxldmFuY2UYDCABKAEixAEKE1NlYXJjaFRvb2xzUmVzcG9uc2USJQoHbWF0Y2hlcxgBIAMoCzIULnRvb2xzZWFyY2gudjEuTWF0Y2gSDQoFdG90YWwYAiABKAUSJwoHdmVyc2lvbhgDIAEoCzIWLnRvb2xzZWFyY2gudjEuVmVyc2lvbhIpCghzdHJhdGVneRgEIAEoDjIXLnRvb2xzZWFyY2gudjEuU3RyYXRlZ3kSDwoHbWVzc2FnZRgFIAEoCRISCgpuZWFyX25hbWVzGAYgAygJIrsBCgVNYXRjaBIjCgVlbnRyeRgBIAEoCzIULnRvb2xzZWFyY2gudjEuRW50cnkSDQoFc2NvcmUYAiABKAESEQoJcmVsZXZhbmNlGAMgASgBEg4KBnJlYXNvbhgEIAEoCRIsCgptYXRjaGVkX2J5GAUgAygOMhgudG9vbHNlYXJjaC52MS5NYXRjaGVkQnkSLQoLZXhwbGFuYXRpb24YBiADKAsyGC50b29sc2VhcmNoLnYxLlNjb3JlUGFydCI4CglTY29yZVBhcnQSDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoARIOCgZkZXRhaWwYAyABKAkivQEKEExpc3RUb29sc1JlcXVlc3QSDwoHY2F0YWxvZxgBIAEoCRIlCgZmaWx0ZXIYAiABKAsyFS50b29sc2VhcmNoLnYxLkZpbHRlchIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCRIlCgZkZXRhaWwYBSABKA4yFS50b29sc2VhcmNoLnYxLkRldGFpbBIUCgxtaW5fcmV2aXNpb24YBiABKAMSDQoFZXBvY2gYByABKAkikAEKEUxpc3RUb29sc1Jlc3BvbnNlEiUKB2VudHJpZXMYASADKAsyFC50b29sc2VhcmNoLnYxLkVudHJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRISCgp0b3RhbF9zaXplGAMgASgFEicKB3ZlcnNpb24YBCABKAsyFi50b29sc2VhcmNoLnYxLlZlcnNpb24ihAEKFUxpc3ROYW1lc3BhY2VzUmVxdWVzdBIPCgdjYXRhbG9nGAEgASgJEg4KBnBhcmVudBgCIAEoCRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCRIUCgxtaW5fcmV2aXNpb24YBSABKAMSDQoFZXBvY2gYBiABKAkinAEKFkxpc3ROYW1lc3BhY2VzUmVzcG9uc2USLAoKbmFtZXNwYWNlcxgBIAMoCzIYLnRvb2xzZWFyY2gudjEuTmFtZXNwYWNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRISCgp0b3RhbF9zaXplGAMgASgFEicKB3ZlcnNpb24YBCABKAsyFi50b29sc2VhcmNoLnYxLlZlcnNpb24iSQoJTmFtZXNwYWNlEgwKBG5hbWUYASABKAkSEwoLZW50cnlfY291bnQYAiABKAUSGQoRdG90YWxfZW50cnlfY291bnQYAyABKAUifQoPR2V0VG9vbHNSZXF1ZXN0Eg8KB2NhdGFsb2cYASABKAkSDQoFbmFtZXMYAiADKAkSJQoGZGV0YWlsGAMgASgOMhUudG9vbHNlYXJjaC52MS5EZXRhaWwSFAoMbWluX3JldmlzaW9uGAQgASgDEg0KBWVwb2NoGAUgASgJIqcBChBHZXRUb29sc1Jlc3BvbnNlEiUKB2VudHJpZXMYASADKAsyFC50b29sc2VhcmNoLnYxLkVudHJ5EiwKB21pc3NpbmcYAiADKAsyGy50b29sc2VhcmNoLnYxLk1pc3NpbmdFbnRyeRInCgd2ZXJzaW9uGAMgASgLMhYudG9vbHNlYXJjaC52MS5WZXJzaW9uEhUKDW9taXR0ZWRfbmFtZXMYBCADKAkiMAoMTWlzc2luZ0VudHJ5EgwKBG5hbWUYASABKAkSEgoKbmVhcl9uYW1lcxgCIAMoCSJjChNXYXRjaENhdGFsb2dSZXF1ZXN0Eg8KB2NhdGFsb2cYASABKAkSGgoNZnJvbV9yZXZpc2lvbhgCIAEoA0gAiAEBEg0KBWVwb2NoGAMgASgJQhAKDl9mcm9tX3JldmlzaW9uIpgCChRXYXRjaENhdGFsb2dSZXNwb25zZRInCgd2ZXJzaW9uGAEgASgLMhYudG9vbHNlYXJjaC52MS5WZXJzaW9uEjAKB2N1cnJlbnQYAiABKAsyHS50b29sc2VhcmNoLnYxLkNhdGFsb2dDdXJyZW50SAASMAoHY2hhbmdlZBgDIAEoCzIdLnRvb2xzZWFyY2gudjEuQ2F0YWxvZ0NoYW5nZWRIABI4Cg9zbmFwc2hvdF9uZWVkZWQYBCABKAsyHS50b29sc2VhcmNoLnYxLlNuYXBzaG90TmVlZGVkSAASMAoHZGVsZXRlZBgFIAEoCzIdLnRvb2xzZWFyY2gudjEuQ2F0YWxvZ0RlbGV0ZWRIAEIHCgVldmVudCIQCg5DYXRhbG9nQ3VycmVudCI/Cg5DYXRhbG9nQ2hhbmdlZBIWCg51cHNlcnRlZF9uYW1lcxgBIAMoCRIVCg1kZWxldGVkX25hbWVzGAIgAygJIhAKDlNuYXBzaG90TmVlZGVkIhAKDkNhdGFsb2dEZWxldGVkKp4BCghTdHJhdGVneRIYChRTVFJBVEVHWV9VTlNQRUNJRklFRBAAEhEKDVNUUkFURUdZX0FVVE8QARIRCg1TVFJBVEVHWV9CTTI1EAISEgoOU1RSQVRFR1lfUkVHRVgQAxISCg5TVFJBVEVHWV9GVVpaWRAEEhUKEVNUUkFURUdZX1NFTUFOVElDEAUSEwoPU1RSQVRFR1lfSFlCUklEEAYqmwEKCU1hdGNoZWRCeRIaChZNQVRDSEVEX0JZX1VOU1BFQ0lGSUVEEAASEwoPTUFUQ0hFRF9CWV9OQU1FEAESFAoQTUFUQ0hFRF9CWV9XT1JEUxACEhYKEk1BVENIRURfQllfUEFUVEVSThADEhcKE01BVENIRURfQllfU1BFTExJTkcQBBIWChJNQVRDSEVEX0JZX01FQU5JTkcQBSp9CgtTZWFyY2hGaWVsZBIcChhTRUFSQ0hfRklFTERfVU5TUEVDSUZJRUQQABIVChFTRUFSQ0hfRklFTERfTkFNRRABEhwKGFNFQVJDSF9GSUVMRF9ERVNDUklQVElPThACEhsKF1NFQVJDSF9GSUVMRF9QQVJBTUVURVJTEAMywAMKEVRvb2xTZWFyY2hTZXJ2aWNlElQKC1NlYXJjaFRvb2xzEiEudG9vbHNlYXJjaC52MS5TZWFyY2hUb29sc1JlcXVlc3QaIi50b29sc2VhcmNoLnYxLlNlYXJjaFRvb2xzUmVzcG9uc2USTgoJTGlzdFRvb2xzEh8udG9vbHNlYXJjaC52MS5MaXN0VG9vbHNSZXF1ZXN0GiAudG9vbHNlYXJjaC52MS5MaXN0VG9vbHNSZXNwb25zZRJdCg5MaXN0TmFtZXNwYWNlcxIkLnRvb2xzZWFyY2gudjEuTGlzdE5hbWVzcGFjZXNSZXF1ZXN0GiUudG9vbHNlYXJjaC52MS5MaXN0TmFtZXNwYWNlc1Jlc3BvbnNlEksKCEdldFRvb2xzEh4udG9vbHNlYXJjaC52MS5HZXRUb29sc1JlcXVlc3QaHy50b29sc2VhcmNoLnYxLkdldFRvb2xzUmVzcG9uc2USWQoMV2F0Y2hDYXRhbG9nEiIudG9vbHNlYXJjaC52MS5XYXRjaENhdGFsb2dSZXF1ZXN0GiMudG9vbHNlYXJjaC52MS5XYXRjaENhdGFsb2dSZXNwb25zZTABQkdaRWdpdGh1Yi5jb20vdG9vbHNlYXJjaC90b29sc2VhcmNoL2NsaWVudHMvZ28vdG9vbHNlYXJjaHYxO3Rvb2xzZWFyY2h2MWIGcHJvdG8z", [file_toolsearch_v1_entry]);
+  fileDesc("CiJ0b29sc2VhcmNoL3YxL3NlYXJjaF9zZXJ2aWNlLnByb3RvEg10b29sc2VhcmNoLnYxIs8CChJTZWFyY2hUb29sc1JlcXVlc3QSDwoHY2F0YWxvZxgBIAEoCRIPCgdxdWVyaWVzGAIgAygJEikKCHN0cmF0ZWd5GAMgASgOMhcudG9vbHNlYXJjaC52MS5TdHJhdGVneRINCgVsaW1pdBgEIAEoBRIlCgZmaWx0ZXIYBSABKAsyFS50b29sc2VhcmNoLnYxLkZpbHRlchIlCgZkZXRhaWwYBiABKA4yFS50b29sc2VhcmNoLnYxLkRldGFpbBIUCgxtaW5fcmV2aXNpb24YByABKAMSDQoFZXBvY2gYCCABKAkSDwoHZXhwbGFpbhgJIAEoCBIqCgZmaWVsZHMYCiADKA4yGi50b29sc2VhcmNoLnYxLlNlYXJjaEZpZWxkEhYKDmNhc2Vfc2Vuc2l0aXZlGAsgASgIEhUKDW1pbl9yZWxldmFuY2UYDCABKAEi1wEKE1NlYXJjaFRvb2xzUmVzcG9uc2USJQoHbWF0Y2hlcxgBIAMoCzIULnRvb2xzZWFyY2gudjEuTWF0Y2gSDQoFdG90YWwYAiABKAUSJwoHdmVyc2lvbhgDIAEoCzIWLnRvb2xzZWFyY2gudjEuVmVyc2lvbhIpCghzdHJhdGVneRgEIAEoDjIXLnRvb2xzZWFyY2gudjEuU3RyYXRlZ3kSDwoHbWVzc2FnZRgFIAEoCRISCgpuZWFyX25hbWVzGAYgAygJEhEKCXNlYXJjaF9pZBgHIAEoCSK7AQoFTWF0Y2gSIwoFZW50cnkYASABKAsyFC50b29sc2VhcmNoLnYxLkVudHJ5Eg0KBXNjb3JlGAIgASgBEhEKCXJlbGV2YW5jZRgDIAEoARIOCgZyZWFzb24YBCABKAkSLAoKbWF0Y2hlZF9ieRgFIAMoDjIYLnRvb2xzZWFyY2gudjEuTWF0Y2hlZEJ5Ei0KC2V4cGxhbmF0aW9uGAYgAygLMhgudG9vbHNlYXJjaC52MS5TY29yZVBhcnQiOAoJU2NvcmVQYXJ0EgwKBG5hbWUYASABKAkSDQoFdmFsdWUYAiABKAESDgoGZGV0YWlsGAMgASgJIr0BChBMaXN0VG9vbHNSZXF1ZXN0Eg8KB2NhdGFsb2cYASABKAkSJQoGZmlsdGVyGAIgASgLMhUudG9vbHNlYXJjaC52MS5GaWx0ZXISEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkSJQoGZGV0YWlsGAUgASgOMhUudG9vbHNlYXJjaC52MS5EZXRhaWwSFAoMbWluX3JldmlzaW9uGAYgASgDEg0KBWVwb2NoGAcgASgJIpABChFMaXN0VG9vbHNSZXNwb25zZRIlCgdlbnRyaWVzGAEgAygLMhQudG9vbHNlYXJjaC52MS5FbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEgoKdG90YWxfc2l6ZRgDIAEoBRInCgd2ZXJzaW9uGAQgASgLMhYudG9vbHNlYXJjaC52MS5WZXJzaW9uIoQBChVMaXN0TmFtZXNwYWNlc1JlcXVlc3QSDwoHY2F0YWxvZxgBIAEoCRIOCgZwYXJlbnQYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkSFAoMbWluX3JldmlzaW9uGAUgASgDEg0KBWVwb2NoGAYgASgJIpwBChZMaXN0TmFtZXNwYWNlc1Jlc3BvbnNlEiwKCm5hbWVzcGFjZXMYASADKAsyGC50b29sc2VhcmNoLnYxLk5hbWVzcGFjZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEgoKdG90YWxfc2l6ZRgDIAEoBRInCgd2ZXJzaW9uGAQgASgLMhYudG9vbHNlYXJjaC52MS5WZXJzaW9uIkkKCU5hbWVzcGFjZRIMCgRuYW1lGAEgASgJEhMKC2VudHJ5X2NvdW50GAIgASgFEhkKEXRvdGFsX2VudHJ5X2NvdW50GAMgASgFIn0KD0dldFRvb2xzUmVxdWVzdBIPCgdjYXRhbG9nGAEgASgJEg0KBW5hbWVzGAIgAygJEiUKBmRldGFpbBgDIAEoDjIVLnRvb2xzZWFyY2gudjEuRGV0YWlsEhQKDG1pbl9yZXZpc2lvbhgEIAEoAxINCgVlcG9jaBgFIAEoCSKnAQoQR2V0VG9vbHNSZXNwb25zZRIlCgdlbnRyaWVzGAEgAygLMhQudG9vbHNlYXJjaC52MS5FbnRyeRIsCgdtaXNzaW5nGAIgAygLMhsudG9vbHNlYXJjaC52MS5NaXNzaW5nRW50cnkSJwoHdmVyc2lvbhgDIAEoCzIWLnRvb2xzZWFyY2gudjEuVmVyc2lvbhIVCg1vbWl0dGVkX25hbWVzGAQgAygJIjAKDE1pc3NpbmdFbnRyeRIMCgRuYW1lGAEgASgJEhIKCm5lYXJfbmFtZXMYAiADKAkiXAoLVXNhZ2VSZXBvcnQSDAoEbmFtZRgBIAEoCRIsCgdvdXRjb21lGAIgASgOMhsudG9vbHNlYXJjaC52MS5Vc2FnZU91dGNvbWUSEQoJc2VhcmNoX2lkGAMgASgJIlIKElJlcG9ydFVzYWdlUmVxdWVzdBIPCgdjYXRhbG9nGAEgASgJEisKB3JlcG9ydHMYAiADKAsyGi50b29sc2VhcmNoLnYxLlVzYWdlUmVwb3J0Ij4KE1JlcG9ydFVzYWdlUmVzcG9uc2USEAoIYWNjZXB0ZWQYASABKAUSFQoNdW5rbm93bl9uYW1lcxgCIAMoCSJjChNXYXRjaENhdGFsb2dSZXF1ZXN0Eg8KB2NhdGFsb2cYASABKAkSGgoNZnJvbV9yZXZpc2lvbhgCIAEoA0gAiAEBEg0KBWVwb2NoGAMgASgJQhAKDl9mcm9tX3JldmlzaW9uIpgCChRXYXRjaENhdGFsb2dSZXNwb25zZRInCgd2ZXJzaW9uGAEgASgLMhYudG9vbHNlYXJjaC52MS5WZXJzaW9uEjAKB2N1cnJlbnQYAiABKAsyHS50b29sc2VhcmNoLnYxLkNhdGFsb2dDdXJyZW50SAASMAoHY2hhbmdlZBgDIAEoCzIdLnRvb2xzZWFyY2gudjEuQ2F0YWxvZ0NoYW5nZWRIABI4Cg9zbmFwc2hvdF9uZWVkZWQYBCABKAsyHS50b29sc2VhcmNoLnYxLlNuYXBzaG90TmVlZGVkSAASMAoHZGVsZXRlZBgFIAEoCzIdLnRvb2xzZWFyY2gudjEuQ2F0YWxvZ0RlbGV0ZWRIAEIHCgVldmVudCIQCg5DYXRhbG9nQ3VycmVudCJZCg5DYXRhbG9nQ2hhbmdlZBIWCg51cHNlcnRlZF9uYW1lcxgBIAMoCRIVCg1kZWxldGVkX25hbWVzGAIgAygJEhgKEHNldHRpbmdzX2NoYW5nZWQYAyABKAgiEAoOU25hcHNob3ROZWVkZWQiEAoOQ2F0YWxvZ0RlbGV0ZWQiZwoTUmVhZFJlc291cmNlUmVxdWVzdBIPCgdjYXRhbG9nGAEgASgJEgwKBG5hbWUYAiABKAkSDAoEcGF0aBgDIAEoCRIUCgxtaW5fcmV2aXNpb24YBCABKAMSDQoFZXBvY2gYBSABKAkiTwoUUmVhZFJlc291cmNlUmVzcG9uc2USKQoIcmVzb3VyY2UYASABKAsyFy50b29sc2VhcmNoLnYxLlJlc291cmNlEgwKBGRhdGEYAiABKAwqmwEKCU1hdGNoZWRCeRIaChZNQVRDSEVEX0JZX1VOU1BFQ0lGSUVEEAASEwoPTUFUQ0hFRF9CWV9OQU1FEAESFAoQTUFUQ0hFRF9CWV9XT1JEUxACEhYKEk1BVENIRURfQllfUEFUVEVSThADEhcKE01BVENIRURfQllfU1BFTExJTkcQBBIWChJNQVRDSEVEX0JZX01FQU5JTkcQBSp9CgtTZWFyY2hGaWVsZBIcChhTRUFSQ0hfRklFTERfVU5TUEVDSUZJRUQQABIVChFTRUFSQ0hfRklFTERfTkFNRRABEhwKGFNFQVJDSF9GSUVMRF9ERVNDUklQVElPThACEhsKF1NFQVJDSF9GSUVMRF9QQVJBTUVURVJTEAMqgAEKDFVzYWdlT3V0Y29tZRIdChlVU0FHRV9PVVRDT01FX1VOU1BFQ0lGSUVEEAASGwoXVVNBR0VfT1VUQ09NRV9TVUNDRUVERUQQARIYChRVU0FHRV9PVVRDT01FX0ZBSUxFRBACEhoKFlVTQUdFX09VVENPTUVfREVDTElORUQQAzLBBQoRVG9vbFNlYXJjaFNlcnZpY2USVAoLU2VhcmNoVG9vbHMSIS50b29sc2VhcmNoLnYxLlNlYXJjaFRvb2xzUmVxdWVzdBoiLnRvb2xzZWFyY2gudjEuU2VhcmNoVG9vbHNSZXNwb25zZRJOCglMaXN0VG9vbHMSHy50b29sc2VhcmNoLnYxLkxpc3RUb29sc1JlcXVlc3QaIC50b29sc2VhcmNoLnYxLkxpc3RUb29sc1Jlc3BvbnNlEl0KDkxpc3ROYW1lc3BhY2VzEiQudG9vbHNlYXJjaC52MS5MaXN0TmFtZXNwYWNlc1JlcXVlc3QaJS50b29sc2VhcmNoLnYxLkxpc3ROYW1lc3BhY2VzUmVzcG9uc2USSwoIR2V0VG9vbHMSHi50b29sc2VhcmNoLnYxLkdldFRvb2xzUmVxdWVzdBofLnRvb2xzZWFyY2gudjEuR2V0VG9vbHNSZXNwb25zZRJOCglQbGFuVG9vbHMSHy50b29sc2VhcmNoLnYxLlBsYW5Ub29sc1JlcXVlc3QaIC50b29sc2VhcmNoLnYxLlBsYW5Ub29sc1Jlc3BvbnNlElQKC1JlcG9ydFVzYWdlEiEudG9vbHNlYXJjaC52MS5SZXBvcnRVc2FnZVJlcXVlc3QaIi50b29sc2VhcmNoLnYxLlJlcG9ydFVzYWdlUmVzcG9uc2USWQoMV2F0Y2hDYXRhbG9nEiIudG9vbHNlYXJjaC52MS5XYXRjaENhdGFsb2dSZXF1ZXN0GiMudG9vbHNlYXJjaC52MS5XYXRjaENhdGFsb2dSZXNwb25zZTABElkKDFJlYWRSZXNvdXJjZRIiLnRvb2xzZWFyY2gudjEuUmVhZFJlc291cmNlUmVxdWVzdBojLnRvb2xzZWFyY2gudjEuUmVhZFJlc291cmNlUmVzcG9uc2UwAUJHWkVnaXRodWIuY29tL3Rvb2xzZWFyY2gvdG9vbHNlYXJjaC9jbGllbnRzL2dvL3Rvb2xzZWFyY2h2MTt0b29sc2VhcmNodjFiBnByb3RvMw", [file_toolsearch_v1_entry, file_toolsearch_v1_plan, file_toolsearch_v1_strategy]);
 
 /**
  * @generated from message toolsearch.v1.SearchToolsRequest
@@ -150,6 +154,13 @@ export type SearchToolsResponse = Message<"toolsearch.v1.SearchToolsResponse"> &
    * @generated from field: repeated string near_names = 6;
    */
   nearNames: string[];
+
+  /**
+   * Names this search in ReportUsage. It is also the id of the request in the service's log.
+   *
+   * @generated from field: string search_id = 7;
+   */
+  searchId: string;
 };
 
 /**
@@ -542,6 +553,87 @@ export const MissingEntrySchema: GenMessage<MissingEntry> = /*@__PURE__*/
   messageDesc(file_toolsearch_v1_search_service, 11);
 
 /**
+ * @generated from message toolsearch.v1.UsageReport
+ */
+export type UsageReport = Message<"toolsearch.v1.UsageReport"> & {
+  /**
+   * Canonical name or alias.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: toolsearch.v1.UsageOutcome outcome = 2;
+   */
+  outcome: UsageOutcome;
+
+  /**
+   * Of the answer in which the entry was found, if it was found by search.
+   *
+   * @generated from field: string search_id = 3;
+   */
+  searchId: string;
+};
+
+/**
+ * Describes the message toolsearch.v1.UsageReport.
+ * Use `create(UsageReportSchema)` to create a new message.
+ */
+export const UsageReportSchema: GenMessage<UsageReport> = /*@__PURE__*/
+  messageDesc(file_toolsearch_v1_search_service, 12);
+
+/**
+ * @generated from message toolsearch.v1.ReportUsageRequest
+ */
+export type ReportUsageRequest = Message<"toolsearch.v1.ReportUsageRequest"> & {
+  /**
+   * @generated from field: string catalog = 1;
+   */
+  catalog: string;
+
+  /**
+   * At most 100.
+   *
+   * @generated from field: repeated toolsearch.v1.UsageReport reports = 2;
+   */
+  reports: UsageReport[];
+};
+
+/**
+ * Describes the message toolsearch.v1.ReportUsageRequest.
+ * Use `create(ReportUsageRequestSchema)` to create a new message.
+ */
+export const ReportUsageRequestSchema: GenMessage<ReportUsageRequest> = /*@__PURE__*/
+  messageDesc(file_toolsearch_v1_search_service, 13);
+
+/**
+ * @generated from message toolsearch.v1.ReportUsageResponse
+ */
+export type ReportUsageResponse = Message<"toolsearch.v1.ReportUsageResponse"> & {
+  /**
+   * How many reports were taken.
+   *
+   * @generated from field: int32 accepted = 1;
+   */
+  accepted: number;
+
+  /**
+   * Names of reports that no entry has.
+   *
+   * @generated from field: repeated string unknown_names = 2;
+   */
+  unknownNames: string[];
+};
+
+/**
+ * Describes the message toolsearch.v1.ReportUsageResponse.
+ * Use `create(ReportUsageResponseSchema)` to create a new message.
+ */
+export const ReportUsageResponseSchema: GenMessage<ReportUsageResponse> = /*@__PURE__*/
+  messageDesc(file_toolsearch_v1_search_service, 14);
+
+/**
  * @generated from message toolsearch.v1.WatchCatalogRequest
  */
 export type WatchCatalogRequest = Message<"toolsearch.v1.WatchCatalogRequest"> & {
@@ -570,7 +662,7 @@ export type WatchCatalogRequest = Message<"toolsearch.v1.WatchCatalogRequest"> &
  * Use `create(WatchCatalogRequestSchema)` to create a new message.
  */
 export const WatchCatalogRequestSchema: GenMessage<WatchCatalogRequest> = /*@__PURE__*/
-  messageDesc(file_toolsearch_v1_search_service, 12);
+  messageDesc(file_toolsearch_v1_search_service, 15);
 
 /**
  * @generated from message toolsearch.v1.WatchCatalogResponse
@@ -626,7 +718,7 @@ export type WatchCatalogResponse = Message<"toolsearch.v1.WatchCatalogResponse">
  * Use `create(WatchCatalogResponseSchema)` to create a new message.
  */
 export const WatchCatalogResponseSchema: GenMessage<WatchCatalogResponse> = /*@__PURE__*/
-  messageDesc(file_toolsearch_v1_search_service, 13);
+  messageDesc(file_toolsearch_v1_search_service, 16);
 
 /**
  * @generated from message toolsearch.v1.CatalogCurrent
@@ -639,7 +731,7 @@ export type CatalogCurrent = Message<"toolsearch.v1.CatalogCurrent"> & {
  * Use `create(CatalogCurrentSchema)` to create a new message.
  */
 export const CatalogCurrentSchema: GenMessage<CatalogCurrent> = /*@__PURE__*/
-  messageDesc(file_toolsearch_v1_search_service, 14);
+  messageDesc(file_toolsearch_v1_search_service, 17);
 
 /**
  * @generated from message toolsearch.v1.CatalogChanged
@@ -658,6 +750,13 @@ export type CatalogChanged = Message<"toolsearch.v1.CatalogChanged"> & {
    * @generated from field: repeated string deleted_names = 2;
    */
   deletedNames: string[];
+
+  /**
+   * The catalog's settings are others.
+   *
+   * @generated from field: bool settings_changed = 3;
+   */
+  settingsChanged: boolean;
 };
 
 /**
@@ -665,7 +764,7 @@ export type CatalogChanged = Message<"toolsearch.v1.CatalogChanged"> & {
  * Use `create(CatalogChangedSchema)` to create a new message.
  */
 export const CatalogChangedSchema: GenMessage<CatalogChanged> = /*@__PURE__*/
-  messageDesc(file_toolsearch_v1_search_service, 15);
+  messageDesc(file_toolsearch_v1_search_service, 18);
 
 /**
  * @generated from message toolsearch.v1.SnapshotNeeded
@@ -678,7 +777,7 @@ export type SnapshotNeeded = Message<"toolsearch.v1.SnapshotNeeded"> & {
  * Use `create(SnapshotNeededSchema)` to create a new message.
  */
 export const SnapshotNeededSchema: GenMessage<SnapshotNeeded> = /*@__PURE__*/
-  messageDesc(file_toolsearch_v1_search_service, 16);
+  messageDesc(file_toolsearch_v1_search_service, 19);
 
 /**
  * @generated from message toolsearch.v1.CatalogDeleted
@@ -691,70 +790,74 @@ export type CatalogDeleted = Message<"toolsearch.v1.CatalogDeleted"> & {
  * Use `create(CatalogDeletedSchema)` to create a new message.
  */
 export const CatalogDeletedSchema: GenMessage<CatalogDeleted> = /*@__PURE__*/
-  messageDesc(file_toolsearch_v1_search_service, 17);
+  messageDesc(file_toolsearch_v1_search_service, 20);
 
 /**
- * How a search is done.
- *
- * @generated from enum toolsearch.v1.Strategy
+ * @generated from message toolsearch.v1.ReadResourceRequest
  */
-export enum Strategy {
+export type ReadResourceRequest = Message<"toolsearch.v1.ReadResourceRequest"> & {
   /**
-   * AUTO.
-   *
-   * @generated from enum value: STRATEGY_UNSPECIFIED = 0;
+   * @generated from field: string catalog = 1;
    */
-  UNSPECIFIED = 0,
+  catalog: string;
 
   /**
-   * An exact name puts that entry first; what is plainly a pattern is matched as one; anything else is ranked by its words, with
-   * help for typing errors.
+   * Canonical name or alias of the entry.
    *
-   * @generated from enum value: STRATEGY_AUTO = 1;
+   * @generated from field: string name = 2;
    */
-  AUTO = 1,
+  name: string;
 
   /**
-   * Words, ranked by BM25 over names, descriptions and parameters.
+   * As in Entry.resources.
    *
-   * @generated from enum value: STRATEGY_BM25 = 2;
+   * @generated from field: string path = 3;
    */
-  BM25 = 2,
+  path: string;
 
   /**
-   * A regular expression (RE2 syntax, as in Python's re.search) over names.
-   *
-   * @generated from enum value: STRATEGY_REGEX = 3;
+   * @generated from field: int64 min_revision = 4;
    */
-  REGEX = 3,
+  minRevision: bigint;
 
   /**
-   * Names that are spelled nearly so.
-   *
-   * @generated from enum value: STRATEGY_FUZZY = 4;
+   * @generated from field: string epoch = 5;
    */
-  FUZZY = 4,
-
-  /**
-   * Meaning, by embeddings.
-   *
-   * @generated from enum value: STRATEGY_SEMANTIC = 5;
-   */
-  SEMANTIC = 5,
-
-  /**
-   * Words and meaning together. Words alone where no embeddings are installed; the answer's message says so.
-   *
-   * @generated from enum value: STRATEGY_HYBRID = 6;
-   */
-  HYBRID = 6,
-}
+  epoch: string;
+};
 
 /**
- * Describes the enum toolsearch.v1.Strategy.
+ * Describes the message toolsearch.v1.ReadResourceRequest.
+ * Use `create(ReadResourceRequestSchema)` to create a new message.
  */
-export const StrategySchema: GenEnum<Strategy> = /*@__PURE__*/
-  enumDesc(file_toolsearch_v1_search_service, 0);
+export const ReadResourceRequestSchema: GenMessage<ReadResourceRequest> = /*@__PURE__*/
+  messageDesc(file_toolsearch_v1_search_service, 21);
+
+/**
+ * @generated from message toolsearch.v1.ReadResourceResponse
+ */
+export type ReadResourceResponse = Message<"toolsearch.v1.ReadResourceResponse"> & {
+  /**
+   * What is read; in the first message only.
+   *
+   * @generated from field: toolsearch.v1.Resource resource = 1;
+   */
+  resource?: Resource | undefined;
+
+  /**
+   * The next piece of the content.
+   *
+   * @generated from field: bytes data = 2;
+   */
+  data: Uint8Array;
+};
+
+/**
+ * Describes the message toolsearch.v1.ReadResourceResponse.
+ * Use `create(ReadResourceResponseSchema)` to create a new message.
+ */
+export const ReadResourceResponseSchema: GenMessage<ReadResourceResponse> = /*@__PURE__*/
+  messageDesc(file_toolsearch_v1_search_service, 22);
 
 /**
  * What made an entry match.
@@ -807,7 +910,7 @@ export enum MatchedBy {
  * Describes the enum toolsearch.v1.MatchedBy.
  */
 export const MatchedBySchema: GenEnum<MatchedBy> = /*@__PURE__*/
-  enumDesc(file_toolsearch_v1_search_service, 1);
+  enumDesc(file_toolsearch_v1_search_service, 0);
 
 /**
  * What of an entry a regular expression is matched against.
@@ -846,6 +949,45 @@ export enum SearchField {
  * Describes the enum toolsearch.v1.SearchField.
  */
 export const SearchFieldSchema: GenEnum<SearchField> = /*@__PURE__*/
+  enumDesc(file_toolsearch_v1_search_service, 1);
+
+/**
+ * What became of a use.
+ *
+ * @generated from enum toolsearch.v1.UsageOutcome
+ */
+export enum UsageOutcome {
+  /**
+   * @generated from enum value: USAGE_OUTCOME_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * It was called and did what was wanted.
+   *
+   * @generated from enum value: USAGE_OUTCOME_SUCCEEDED = 1;
+   */
+  SUCCEEDED = 1,
+
+  /**
+   * It was called and failed: it counts a quarter.
+   *
+   * @generated from enum value: USAGE_OUTCOME_FAILED = 2;
+   */
+  FAILED = 2,
+
+  /**
+   * A person or a policy did not let it be called: it counts nothing.
+   *
+   * @generated from enum value: USAGE_OUTCOME_DECLINED = 3;
+   */
+  DECLINED = 3,
+}
+
+/**
+ * Describes the enum toolsearch.v1.UsageOutcome.
+ */
+export const UsageOutcomeSchema: GenEnum<UsageOutcome> = /*@__PURE__*/
   enumDesc(file_toolsearch_v1_search_service, 2);
 
 /**
@@ -898,6 +1040,26 @@ export const ToolSearchService: GenService<{
     output: typeof GetToolsResponseSchema;
   },
   /**
+   * Decides which tools an agent loads up front and which it finds by search, and renders what to send to the model's provider.
+   *
+   * @generated from rpc toolsearch.v1.ToolSearchService.PlanTools
+   */
+  planTools: {
+    methodKind: "unary";
+    input: typeof PlanToolsRequestSchema;
+    output: typeof PlanToolsResponseSchema;
+  },
+  /**
+   * Says what became of entries that were used: what is used much counts a little in ranking and in plans. Lossy by design.
+   *
+   * @generated from rpc toolsearch.v1.ToolSearchService.ReportUsage
+   */
+  reportUsage: {
+    methodKind: "unary";
+    input: typeof ReportUsageRequestSchema;
+    output: typeof ReportUsageResponseSchema;
+  },
+  /**
    * Streams what changes in a catalog, from a revision on. The first message comes at once and says where the catalog is.
    *
    * @generated from rpc toolsearch.v1.ToolSearchService.WatchCatalog
@@ -906,6 +1068,16 @@ export const ToolSearchService: GenService<{
     methodKind: "server_streaming";
     input: typeof WatchCatalogRequestSchema;
     output: typeof WatchCatalogResponseSchema;
+  },
+  /**
+   * Streams the content of one file that comes with an entry. If the file is replaced meanwhile, the stream ends with UNAVAILABLE.
+   *
+   * @generated from rpc toolsearch.v1.ToolSearchService.ReadResource
+   */
+  readResource: {
+    methodKind: "server_streaming";
+    input: typeof ReadResourceRequestSchema;
+    output: typeof ReadResourceResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_toolsearch_v1_search_service, 0);
