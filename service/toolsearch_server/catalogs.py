@@ -174,7 +174,9 @@ class Catalogs:
 
     async def read_usage(self, key: CatalogKey, catalog: Catalog) -> None:
         with suppress(StoreUnavailable):
-            catalog.usage = await self.usage.read(key)
+            usage = await self.usage.read(key)
+            if usage.is_enough or catalog.usage.is_enough:  # otherwise it says nothing, and answers need not be forgotten
+                catalog.usage = usage
 
     async def _look_for_epoch(self, key: CatalogKey, loaded: _Loaded, epoch: str, *, wanted: int, timeout: float) -> None:
         """Whether an epoch that is not ours is gone, or one that we have not heard of yet: only the store knows."""

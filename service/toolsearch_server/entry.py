@@ -70,6 +70,10 @@ class Resource:
         return cls(path, media_type or DEFAULT_MEDIA_TYPE, len(content), hashlib.sha256(content).hexdigest())
 
 
+READ_ONLY = Annotations(read_only=True, destructive=False, idempotent=True, open_world=False)
+READ_KINDS = (Kind.SKILL, Kind.PROMPT, Kind.RESOURCE)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """A valid entry that has no names yet: what a caller gave, checked."""
@@ -304,7 +308,7 @@ def make_entry(draft: Draft, *, name: str, alias: str, limits: Limits = DEFAULT_
         parameters=_printable(_inner_text(draft.kind, parsed)),
         tags=_merged(draft.tags, meta.get(TAGS_META), limits),
         capabilities=_merged(draft.capabilities, meta.get(CAPABILITIES_META), limits),
-        annotations=effective_annotations(parsed.get("annotations")),
+        annotations=_hints(draft.kind, parsed.get("annotations")),
         digest=_digest(draft, name, alias),
         tokens=tokens_of(definition_bytes - _unseen_bytes(parsed)),
         always_load=meta.get(ALWAYS_LOAD_META) is True,
@@ -337,6 +341,11 @@ def _inner_text(kind: Kind, parsed: Mapping[str, Json]) -> str:
 def input_schema(parsed: Mapping[str, Json]) -> Json:
     """MCP says inputSchema, Anthropic's API input_schema, OpenAI's parameters."""
     return parsed.get("inputSchema") or parsed.get("input_schema") or parsed.get("parameters")
+
+
+def _hints(kind: Kind, hints: Json) -> Annotations:
+    """What MCP means by saying nothing is meant for calls. What is only ever read does nothing when it is used."""
+    return READ_ONLY if kind in READ_KINDS and not hints else effective_annotations(hints)
 
 
 def effective_annotations(hints: Json) -> Annotations:

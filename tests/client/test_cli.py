@@ -360,3 +360,12 @@ def test_report_says_which_names_nobody_has(loaded: Run) -> None:
     code, _, err = loaded("report", "github_create_issue", "github.nothing", "--outcome", "failed")
     assert code == 1
     assert "there is no github.nothing" in err
+
+
+def test_what_was_loaded_is_found_by_the_next_command(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "tools.json"
+    for number in range(5):
+        path.write_text(json.dumps([tool(f"tool_{number}_{each}", "thing") for each in range(200)]))
+        assert run("sync", "--server", "s", str(path))[0] == 0
+        assert "200 entries" in run("list")[1]
+        assert f"tool_{number}_7" in run("search", f"tool_{number}_7")[1]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import draft, names_found, ranked, tool, view_of
+from support import draft, entries_of, names_found, ranked, tool, view_of
 from toolsearch_server.entry import Annotations, Kind, Resource, derive_summary, effective_annotations, make_entry
 from toolsearch_server.errors import DefinitionInvalid, FieldInvalid, FieldRequired, LimitExceeded, ServiceError
 from toolsearch_server.limits import Limits
@@ -233,3 +233,12 @@ def test_resources_make_an_entry_another_one_and_count_as_stored() -> None:
     assert len({plain.digest, one.digest, other.digest}) == 3
     assert not one.draft.means(other.draft)
     assert (plain.stored_bytes, one.stored_bytes, one.bytes) == (plain.bytes, plain.bytes + 4, plain.bytes)
+
+
+@pytest.mark.parametrize(
+    ("kind", "read_only"), [(Kind.TOOL, False), (Kind.AGENT, False), (Kind.SKILL, True), (Kind.PROMPT, True)]
+)
+def test_what_is_only_read_is_not_taken_for_destructive(kind: Kind, read_only: bool) -> None:
+    [entry] = entries_of([draft({"name": "a"}, "s", kind=kind)]).by_key.values()
+    assert entry.annotations.read_only is read_only
+    assert entry.annotations.destructive is not read_only

@@ -152,7 +152,7 @@ class ToolSearchService:
         catalog, view = await self._view(call, request)
         asked = plan.Asked(
             entries=await catalog.read(view, lambda: view.select(wanted, unbanned=True)),
-            provider=request.provider,
+            provider=request.provider.strip().lower(),
             model=request.model,
             config=config,
             fitting=await self._fitting(call, catalog, view, request.purpose, wanted),

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from toolsearch import types as t
@@ -68,6 +69,9 @@ FILE holds all settings, those that it lacks are the defaults:
 """
 
 
+WRITING = (commands.load, commands.sync, commands.delete_server, planning.settings)
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     sys.exit(run(sys.argv[1:] if argv is None else argv, os.environ))
 
@@ -88,6 +92,9 @@ def run(argv: Sequence[str], environment: Mapping[str, str]) -> int:
         ) as client:
             command: commands.Command = arguments.run
             code = command(client, arguments, Output())
+            if command in WRITING:
+                with suppress(ToolSearchError):
+                    client.get_settings()  # which waits until what was written is found: the next command may want to find it
             sys.stdout.flush()
             return code
     except (ToolSearchError, FileError) as error:

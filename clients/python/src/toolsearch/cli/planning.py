@@ -89,7 +89,6 @@ def settings(client: Client, arguments: argparse.Namespace, out: Output) -> int:
         result = client.update_settings(_settings(arguments.file))
     except TypeError as error:
         raise FileError(f"{arguments.file}: {error}") from None
-    client.get_settings()  # which waits until they act
     out.line(f"settings are in force, revision {result.version.revision}")
     return 0
 
