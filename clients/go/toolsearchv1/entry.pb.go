@@ -142,7 +142,8 @@ func (Detail) EnumDescriptor() ([]byte, []int) {
 }
 
 // MCP's hints about what calling a tool does, with MCP's defaults for hints that the server left unset. They are what the
-// server says about itself: good for asking a person, never a security boundary.
+// server says about itself: good for asking a person, never a security boundary. Skills, prompts and resources without hints
+// only read: nothing is called.
 type Annotations struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Default false.

@@ -18,7 +18,8 @@ export const file_toolsearch_v1_entry: GenFile = /*@__PURE__*/
 
 /**
  * MCP's hints about what calling a tool does, with MCP's defaults for hints that the server left unset. They are what the
- * server says about itself: good for asking a person, never a security boundary.
+ * server says about itself: good for asking a person, never a security boundary. Skills, prompts and resources without hints
+ * only read: nothing is called.
  *
  * @generated from message toolsearch.v1.Annotations
  */
