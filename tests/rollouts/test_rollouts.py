@@ -138,7 +138,8 @@ def _http_address(log: str) -> str:
 
 def test_a_cold_replica_is_ready_without_loading_any_of_a_thousand_catalogs(record_property: Any) -> None:
     with running_redis() as redis:
-        with running_server("--store", redis.url, "--embeddings", "off") as (_, address), Client(address) as first:
+        with running_server("--store", redis.url, "--embeddings", "off") as (filled, address), Client(address) as first:
+            filled.wait_for_event("ready")
             for number in range(1_000):
                 first.catalog = f"c{number}"
                 first.sync_server("s", [tool("a", "thing")])

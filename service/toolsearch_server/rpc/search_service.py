@@ -61,36 +61,35 @@ class ToolSearchService:
         }
 
     async def search_tools(self, call: Call, request: search_service_pb2.SearchToolsRequest) -> bytes:
+        query = requests.search_query(request, self._limits)
+        detail = requests.detail(request.detail, default=Detail.SUMMARY)
         asked = request.SerializeToString(deterministic=True)
-        call.facts["queries"] = tuple(request.queries)
+        call.facts["queries"] = query.texts
         catalog, view = await self._view(call, request)
         state = catalog.state_of(view)
         answer = None if catalog.answers_may_vary else catalog.answers.get(state, asked)
         if answer is None:
-            answer = await self._searched(call, request, catalog, view)
+            found = await self._searched(call, catalog, view, query)
+            response = responses.search(
+                view,
+                found,
+                query,
+                detail=detail,
+                explain=request.explain,
+                answer_bytes=self._limits.answer_bytes,
+                staleness=catalog.staleness,
+            )
+            facts = {"strategy": found.strategy.name, "results": len(found.matches)}
+            answer = Answer(response.SerializeToString(), facts)
             if not catalog.answers_may_vary:
                 catalog.answers.keep(state, asked, answer)
         call.facts.update(answer.facts)
         # One message after the other is both in one.
         return answer.data + search_service_pb2.SearchToolsResponse(search_id=call.request_id).SerializeToString()
 
-    async def _searched(
-        self, call: Call, request: search_service_pb2.SearchToolsRequest, catalog: Catalog, view: View
-    ) -> Answer:
-        query = requests.search_query(request, self._limits)
-        detail = requests.detail(request.detail, default=Detail.SUMMARY)
+    async def _searched(self, call: Call, catalog: Catalog, view: View, query: Query) -> ranking.Ranking:
         with self._tracer.span("search", attributes={"toolsearch.entries": len(view.slots)}):
-            found = await catalog.search(view, query, patience=call.wait_seconds)
-        response = responses.search(
-            view,
-            found,
-            query,
-            detail=detail,
-            explain=request.explain,
-            answer_bytes=self._limits.answer_bytes,
-            staleness=catalog.staleness,
-        )
-        return Answer(response.SerializeToString(), {"strategy": found.strategy.name, "results": len(found.matches)})
+            return await catalog.search(view, query, patience=call.wait_seconds)
 
     async def list_tools(
         self, call: Call, request: search_service_pb2.ListToolsRequest
