@@ -1,13 +1,14 @@
 """The name index: regular expressions and near spellings. The only module that knows RE2 and RapidFuzz."""
 
 import functools
+import math
 import re
 import time
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
-from itertools import accumulate, islice
+from itertools import accumulate, chain, islice
 from typing import NamedTuple
 
 import re2
@@ -25,7 +26,7 @@ NEAR_NAMES = 3
 CORRECTION_CUTOFF = 0.75
 CORRECTIONS = 3
 MIN_CORRECTED_LENGTH = 4
-KEPT_CORRECTIONS = 500
+KEPT_CORRECTIONS = 2_000
 """Words whose corrections are remembered."""
 CHUNK_LINES = 3_000
 
@@ -53,7 +54,7 @@ class NameIndex:
 
     def __init__(self, entries: Iterable[tuple[int, Entry]]) -> None:
         self._entries = list(entries)
-        self._corrections: dict[str, list[tuple[str, float]]] = {}
+        self._corrections: dict[str, Sequence[tuple[str, float]]] = {}
 
     @functools.cached_property
     def _exact(self) -> dict[str, list[int]]:
@@ -99,13 +100,18 @@ class NameIndex:
         return sorted((NearHit(*item) for item in best.items()), key=lambda hit: -hit.similarity)
 
     @functools.cached_property
-    def _vocabulary(self) -> list[str]:
-        return sorted({word for spelled in self._spelled for word in spelled.split()})
+    def _vocabulary(self) -> list[list[str]]:
+        """The words in names by their length."""
+        words = sorted({word for spelled in self._spelled for word in spelled.split()})
+        by_length: list[list[str]] = [[] for _ in range(1 + max(map(len, words), default=0))]
+        for word in words:
+            by_length[len(word)].append(word)
+        return by_length
 
-    def corrections(self, word: str) -> list[tuple[str, float]]:
+    def corrections(self, word: str) -> Sequence[tuple[str, float]]:
         """Words in names that `word` may be a misspelling of, with their similarity."""
         if len(word) < MIN_CORRECTED_LENGTH:
-            return []
+            return ()
         known = self._corrections.get(word)
         if known is None:
             if len(self._corrections) >= KEPT_CORRECTIONS:
@@ -113,15 +119,16 @@ class NameIndex:
             known = self._corrections[word] = self._nearest_words(word)
         return known
 
-    def _nearest_words(self, word: str) -> list[tuple[str, float]]:
+    def _nearest_words(self, word: str) -> Sequence[tuple[str, float]]:
+        shortest, longest = math.ceil(len(word) * CORRECTION_CUTOFF), math.floor(len(word) / CORRECTION_CUTOFF)
         found = process.extract(
             word,
-            self._vocabulary,
+            [*chain.from_iterable(self._vocabulary[shortest : longest + 1])],
             scorer=OSA.normalized_similarity,
             score_cutoff=CORRECTION_CUTOFF,
             limit=CORRECTIONS,
         )
-        return [(candidate, similarity) for candidate, similarity, _ in found]
+        return tuple((candidate, similarity) for candidate, similarity, _ in found)
 
 
 class Budget:

@@ -1,9 +1,11 @@
 """The strategies: each finds candidates for one phrasing in the indexes of one catalog. Pure functions."""
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import islice
+
+import numpy as np
 
 from toolsearch_server import text
 from toolsearch_server.bm25 import TIE_MARGIN, Asked, QueryWord, round_score
@@ -27,7 +29,7 @@ from toolsearch_server.relevance import (
     sign_of,
 )
 from toolsearch_server.selection import EVERYTHING, Selection
-from toolsearch_server.vectors import Similarities, VectorIndex
+from toolsearch_server.vectors import Blend, Scores, Similarities, Slots, VectorIndex
 
 HYBRID_DEPTH = 50
 """How many matches by words and by meaning are looked at when they are fused."""
@@ -101,16 +103,15 @@ def _bm25(indexes: Indexes, query: Query, selection: Selection, limits: Limits) 
 
 
 def _by_words(indexes: Indexes, query: Query, selection: Selection, words: Sequence[QueryWord]) -> Found:
-    analysed = Asked.of(words)
+    analysed = Asked(tuple(words))
     hits = indexes.bm25.search(analysed, limit=query.limit, selection=selection)
     asked = _asked_words(indexes, words)
     size = indexes.bm25.size
-    best = hits.hits[0].score if hits.hits else 0.0
     candidates = []
-    for hit in hits.hits:
-        judge = partial(judge_words, indexes.document(hit.slot), asked, hit.score / best, entries=size)
-        parts = partial(one_part, "words", hit.score, "BM25 of words, stems, concepts, name and trigrams")
-        candidates.append(_with_usage(query, Candidate(hit.slot, hit.score, judge, parts), best))
+    for slot, score in zip(hits.slots.tolist(), hits.scores.tolist(), strict=True):
+        judge = partial(judge_words, indexes.document(slot), asked, score / hits.best, entries=size)
+        parts = partial(one_part, "words", score, "BM25 of words, stems, concepts, name and trigrams")
+        candidates.append(_with_usage(query, Candidate(slot, score, judge, parts), hits.best))
     return Found(candidates, hits.total, Strategy.BM25, by_words=hits.total, asked=analysed)
 
 
@@ -130,30 +131,32 @@ def _by_words_and_meaning(indexes: Indexes, query: Query, selection: Selection, 
             found.notes = (f"ranked by words alone: {query.without_meaning or NOTHING_EMBEDDED}",)
         return found
     depth = max(query.limit, HYBRID_DEPTH)
-    analysed = Asked.of(words)
+    analysed = Asked(tuple(words))
     hits = indexes.bm25.search(analysed, limit=depth, selection=selection)
-    shares = {hit.slot: hit.score / hits.hits[0].score for hit in hits.hits}
-    only_near = [slot for slot in _nearest(indexes, selection, near, depth) if slot not in shares]
-    scores = near.added_to(shares | dict.fromkeys(only_near, 0.0), indexes.vectors.scale.weight)
-    best = max(scores.values(), default=0.0)
-    gains = {slot: _usage_gain(query, slot, best) for slot in scores} if query.usage else {}
-    scores.update((slot, scores[slot] + gain) for slot, gain in gains.items())
-    pool = sorted(scores.items(), key=lambda item: -item[1])[: query.limit + VARIETY_POOL]
-    pool.sort(key=lambda item: (-item[1], indexes.document(item[0]).entry.name))
+    nearest = _nearest(indexes, selection, near, depth)
+    blend = Blend.of(hits.slots, hits.scores / (hits.best or 1.0), nearest, near.standard_scores)
+    scores = blend.scores(indexes.vectors.scale.weight)
+    gains = _usage_gains(query, blend.slots, scores)
+    scores += gains
+    pool = (-scores).argsort(kind="stable")[: query.limit + VARIETY_POOL]
+    ranked = list(zip(*(each[pool].tolist() for each in (blend.slots, scores, blend.shares, gains)), strict=True))
+    if len({score for _, score, _, _ in ranked}) < len(ranked):
+        ranked.sort(key=lambda item: (-item[1], indexes.document(item[0]).entry.name))
     asked = _asked_words(indexes, words)
     size = indexes.bm25.size
     candidates = []
-    for slot, loss in indexes.vectors.varied(pool, query.limit) if pool else ():
-        document, share = indexes.document(slot), shares.get(slot, 0.0)
+    for rank, loss in indexes.vectors.varied([(slot, score) for slot, score, _, _ in ranked], query.limit):
+        slot, score, share, gain = ranked[rank]
+        document = indexes.document(slot)
         if slot in indexes.vectors.missing:
             judge = partial(judge_words, document, asked, share, entries=size)
-            parts = partial(_hybrid_parts, share, scores[slot], loss, gains.get(slot, 0.0), None)
+            parts = partial(_hybrid_parts, share, score, loss, gain, None)
         else:
             cosine, unusual = float(near.cosines[slot]), float(near.standard_scores[slot])
             judge = partial(judge_both, document, asked, share, cosine, unusual, entries=size)
-            parts = partial(_hybrid_parts, share, scores[slot], loss, gains.get(slot, 0.0), cosine)
-        candidates.append(Candidate(slot, scores[slot] - loss, judge, parts))
-    total = max(hits.total, len(scores))  # whether the nearest have words, too, is only known of the best
+            parts = partial(_hybrid_parts, share, score, loss, gain, cosine)
+        candidates.append(Candidate(slot, score - loss, judge, parts))
+    total = max(hits.total, len(blend.slots))  # whether the nearest have words, too, is only known of the best
     notes = _notes(indexes.vectors)
     return Found(candidates, total, Strategy.HYBRID, by_words=hits.total, asked=analysed, notes=notes)
 
@@ -177,7 +180,15 @@ def _notes(index: VectorIndex) -> tuple[str, ...]:
 
 def _usage_gain(query: Query, slot: int, best: float) -> float:
     """What an entry gains by being used much."""
-    return USAGE_WEIGHT * max(best, 0.0) * query.usage.get(slot, 0.0)
+    return USAGE_WEIGHT * max(best, 0.0) * query.usage.get(slot, 0.0) if query.usage else 0.0
+
+
+def _usage_gains(query: Query, slots: Slots, scores: Scores) -> Scores:
+    gains = np.zeros(len(slots))
+    if query.usage and len(slots):
+        best = float(scores.max())
+        gains[:] = [_usage_gain(query, slot, best) for slot in slots.tolist()]
+    return gains
 
 
 def _with_usage(query: Query, candidate: Candidate, best: float) -> Candidate:
@@ -218,7 +229,7 @@ def _semantic(indexes: Indexes, query: Query, selection: Selection, _: Limits) -
             given="SEMANTIC",
         )
     candidates = []
-    nearest = _nearest(indexes, selection, near, len(near.cosines))
+    nearest = _nearest(indexes, selection, near, len(near.cosines)).tolist()
     for slot in nearest[: query.limit + TIE_MARGIN]:
         cosine = round_score(float(near.cosines[slot]))
         judge = partial(judge_meaning, cosine, float(near.standard_scores[slot]), entries=indexes.bm25.size)
@@ -227,14 +238,15 @@ def _semantic(indexes: Indexes, query: Query, selection: Selection, _: Limits) -
     return Found(candidates, len(nearest), Strategy.SEMANTIC, slots=frozenset(nearest), notes=_notes(indexes.vectors))
 
 
-def _nearest(indexes: Indexes, selection: Selection, near: Similarities, count: int) -> list[int]:
+def _nearest(indexes: Indexes, selection: Selection, near: Similarities, count: int) -> Slots:
     """Slots of the entries nearest in meaning, as far as they are near at all."""
     assert indexes.vectors is not None, "there are similarities"
     min_cosine = indexes.vectors.scale.near
     if selection == EVERYTHING:
         return near.nearest(count, min_cosine)
     ordered = near.nearest(len(near.cosines), min_cosine)
-    return list(islice((slot for slot in ordered if indexes.admits(selection, slot)), count))
+    admitted = islice((slot for slot in ordered.tolist() if indexes.admits(selection, slot)), count)
+    return np.fromiter(admitted, dtype=np.intp)
 
 
 def _regex(indexes: Indexes, query: Query, selection: Selection, limits: Limits) -> Found:
@@ -315,8 +327,8 @@ def query_words(indexes: Indexes, phrasing: str, limits: Limits, *, correct: boo
     """The words to rank by; of very many, the rarest. `correct` adds what unknown ones may have been meant to be."""
     content = text.content_words(phrasing, indexes.bm25.has_word)
     first_with_stem: dict[str, QueryWord] = {}
-    for word, stem in zip(content, text.stems(content), strict=True):
-        first_with_stem.setdefault(stem, QueryWord(word, stem))
+    for word in map(_query_word, content):
+        first_with_stem.setdefault(word.stem, word)
     words = list(first_with_stem.values())
     if len(words) > limits.query_terms:
         known = (word for word in words if indexes.bm25.knows(word))
@@ -329,11 +341,16 @@ def query_words(indexes: Indexes, phrasing: str, limits: Limits, *, correct: boo
     puzzling = (word for word in words if word.stem not in understood and not indexes.bm25.knows(word))
     unknown = islice(puzzling, limits.corrected_words)
     guesses = (
-        QueryWord(guess, text.stems([guess])[0], GUESS_WEIGHT * similarity)
+        _query_word(guess)._replace(weight=GUESS_WEIGHT * similarity)
         for word in unknown
         for guess, similarity in indexes.names.corrections(word.word)
     )
     return [*words, *synonyms, *guesses]
+
+
+@functools.lru_cache(maxsize=20_000)
+def _query_word(word: str) -> QueryWord:
+    return QueryWord(word, text.stems([word])[0])
 
 
 def _synonyms(indexes: Indexes, phrasing: str, asked: Mapping[str, QueryWord]) -> list[QueryWord]:
@@ -357,7 +374,7 @@ def _asked_words(indexes: Indexes, words: Sequence[QueryWord]) -> AskedWords:
     for word in words:
         for stem in word.stands_for:
             synonyms = (*asked[stem].synonyms, (sign_of(word.stem), word.word))
-            asked[stem] = replace(asked[stem], synonyms=synonyms)
+            asked[stem] = asked[stem]._replace(synonyms=synonyms)
         if not word.stands_for and word.stem not in asked:
             asked[word.stem] = AskedWord.of(f"{word.word}?", word.stem, 0.0)
     return list(asked.values())

@@ -3,13 +3,15 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING
 
-from toolsearch_server.embedders import Embedder, Scale, embedded_text
+import numpy as np
+from numpy.typing import NDArray
+
+from toolsearch_server.embedders import Embedder, Matrix, Scale, Vector, embedded_text
 from toolsearch_server.entry import Entry
 
-if TYPE_CHECKING:
-    from toolsearch_server.embedders import Matrix, Vector
+Slots = NDArray[np.intp]
+Scores = NDArray[np.float64]
 
 FIRST_CAPACITY = 64
 SAMENESS_WEIGHT = 0.5
@@ -34,25 +36,38 @@ class Similarities:
     An entry without a vector is near to nothing, and nothing unusual.
     """
 
-    cosines: "Vector"
-    standard_scores: "Vector"
+    cosines: Vector
+    standard_scores: Vector
 
-    def added_to(self, scores: Mapping[int, float], weight: float) -> dict[int, float]:
-        """The scores by slot plus the weighted standard scores, to five digits."""
-        if not scores:
-            return {}
-        slots = list(scores)
-        unusual: list[float] = self.standard_scores[slots].tolist()
-        return {slot: round(scores[slot] + weight * each, 5) for slot, each in zip(slots, unusual, strict=True)}
-
-    def nearest(self, count: int, min_cosine: float) -> list[int]:
+    def nearest(self, count: int, min_cosine: float) -> Slots:
         """Slots of those that are at least so similar, nearest first."""
-        import numpy as np
+        near = np.flatnonzero(self.cosines >= min_cosine)
+        if count < len(near):
+            near = near[np.argpartition(-self.cosines[near], count)[:count]]
+        return near[np.argsort(-self.cosines[near], kind="stable")]
 
-        everything = count >= len(self.cosines)
-        best = np.arange(len(self.cosines)) if everything else np.argpartition(-self.cosines, count)[:count]
-        ordered: list[int] = best[np.argsort(-self.cosines[best], kind="stable")].tolist()
-        return [slot for slot in ordered if self.cosines[slot] >= min_cosine]
+
+@dataclass(frozen=True, slots=True)
+class Blend:
+    """What was found by its words or by its meaning: shares of the best score by words, and how unusually near in meaning."""
+
+    slots: Slots
+    shares: Scores
+    unusual: Vector
+
+    @classmethod
+    def of(cls, slots: Slots, shares: Scores, nearest: Slots, standard_scores: Vector) -> "Blend":
+        """`slots` with `shares` were found by their words, `nearest` by their meaning, or by both."""
+        by_words = np.zeros(len(standard_scores), dtype=bool)
+        by_words[slots] = True
+        only_near = nearest[~by_words[nearest]]
+        every = np.concatenate((slots, only_near))
+        return cls(every, np.concatenate((shares, np.zeros(len(only_near)))), standard_scores[every])
+
+    def scores(self, weight: float) -> Scores:
+        """To five digits. `weight`: of meaning beside the words."""
+        scores: Scores = (self.shares + weight * self.unusual.astype(np.float64)).round(5)
+        return scores
 
 
 class VectorIndex:
@@ -65,7 +80,7 @@ class VectorIndex:
     def __init__(
         self,
         embedder: Embedder,
-        rows: "Matrix",
+        rows: Matrix,
         size: int,
         dead: frozenset[int],
         digests: list[Digest],
@@ -83,8 +98,6 @@ class VectorIndex:
     @classmethod
     def build(cls, embedder: Embedder, entries: Sequence[Entry], before: "VectorIndex | None" = None) -> "VectorIndex":
         """All `entries` in slots of their own. `before` has vectors that are known already."""
-        import numpy as np
-
         capacity = max(FIRST_CAPACITY, len(entries))
         if embedder.instant:
             rows = np.zeros((capacity, embedder.dimensions), dtype=np.float32)
@@ -115,7 +128,7 @@ class VectorIndex:
         rows[self._size : size] = self.embedder.embed_entries([embedded_text(entry) for entry in added])
         return VectorIndex(self.embedder, rows, size, self._dead | frozenset(removed), self._digests, self.missing, self.scale)
 
-    def _extended(self, added: Sequence[Entry], known: Mapping[Digest, "Vector"]) -> "VectorIndex":
+    def _extended(self, added: Sequence[Entry], known: Mapping[Digest, Vector]) -> "VectorIndex":
         size = self._size + len(added)
         rows = self._with_capacity(size)
         missing = set(self.missing)
@@ -128,10 +141,8 @@ class VectorIndex:
                 missing.add(slot)
         return VectorIndex(self.embedder, rows, size, self._dead, self._digests, frozenset(missing), self.scale)
 
-    def filled(self, vectors: Mapping[Digest, "Vector"], scale: Scale) -> "VectorIndex":
+    def filled(self, vectors: Mapping[Digest, Vector], scale: Scale) -> "VectorIndex":
         """With those of the missing vectors that have come."""
-        import numpy as np
-
         come = {slot: vectors[self._digests[slot]] for slot in self.missing if self._digests[slot] in vectors}
         if not come:
             return self
@@ -148,13 +159,11 @@ class VectorIndex:
     def entries(self) -> int:
         return self._size - len(self._dead)
 
-    def _known(self, slots: Iterable[int]) -> dict[Digest, "Vector"]:
+    def _known(self, slots: Iterable[int]) -> dict[Digest, Vector]:
         absent = self._dead | self.missing
         return {self._digests[slot]: self._rows[slot] for slot in slots if slot not in absent}
 
-    def _with_capacity(self, size: int) -> "Matrix":
-        import numpy as np
-
+    def _with_capacity(self, size: int) -> Matrix:
         if size <= len(self._rows):
             return self._rows
         rows = np.zeros((max(2 * len(self._rows), size), self._rows.shape[1]), dtype=np.float32)
@@ -164,27 +173,30 @@ class VectorIndex:
     def varied(self, scores: Sequence[tuple[int, float]], count: int) -> list[tuple[int, float]]:
         """The `count` entries that are best together: what is nearly the same as a better one gives way.
 
-        `scores` are slots with scores, best first; the result has each slot's loss, which is less than its gain over the next.
+        `scores` are slots with scores, best first; the result has places in that list, each with its loss, which is less than
+        its gain over the next.
         """
-        import numpy as np
-
-        rows = self._rows[[slot for slot, _ in scores]]
+        slots = [slot for slot, _ in scores]
+        rows = self._rows[slots]
         if self.missing:
-            rows[[number for number, (slot, _) in enumerate(scores) if slot in self.missing]] = 0.0
-        likeness = np.maximum(rows @ rows.T - self.scale.same, 0.0) * SAMENESS_WEIGHT
+            rows[[number for number, slot in enumerate(slots) if slot in self.missing]] = 0.0
+        likeness = rows @ rows.T
+        likeness -= self.scale.same
+        np.fill_diagonal(likeness, 0.0)
+        if not likeness.size or likeness.max() <= 0.0:
+            return [(place, 0.0) for place in range(min(count, len(slots)))]
+        likeness *= SAMENESS_WEIGHT
         remaining = np.array([score for _, score in scores], dtype=np.float32)
-        losses = np.zeros(len(scores), dtype=np.float32)
+        losses = np.zeros(len(slots), dtype=np.float32)
         chosen: list[tuple[int, float]] = []
-        for _ in range(min(count, len(scores))):
-            best = int(np.argmax(remaining - losses))
-            chosen.append((scores[best][0], round(float(losses[best]), 5)))
-            losses = np.maximum(losses, likeness[best])
+        for _ in range(min(count, len(slots))):
+            best = int((remaining - losses).argmax())
+            chosen.append((best, round(float(losses[best]), 5)))
+            np.maximum(losses, likeness[best], out=losses)
             remaining[best] = -np.inf
         return chosen
 
-    def similarities(self, vector: "Vector") -> Similarities:
-        import numpy as np
-
+    def similarities(self, vector: Vector) -> Similarities:
         cosines = self._rows[: self._size] @ vector
         alive = cosines
         if self._dead or self.missing:
@@ -194,7 +206,8 @@ class VectorIndex:
         # A small catalog says little about what is usual: it is taken together with what is usual elsewhere.
         count = len(alive) + PRIOR_ENTRIES
         mean = (float(alive.sum()) + PRIOR_ENTRIES * self.scale.mean) / count
-        squares = float(((alive - mean) ** 2).sum()) + PRIOR_ENTRIES * self.scale.deviation**2
+        unusual = alive - mean
+        squares = float(unusual @ unusual) + PRIOR_ENTRIES * self.scale.deviation**2
         standard_scores = (cosines - mean) / (squares / count) ** 0.5
         if self.missing:
             standard_scores[list(self.missing)] = 0.0

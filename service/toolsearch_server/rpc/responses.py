@@ -86,17 +86,16 @@ def search(
     query: Query,
     *,
     detail: Detail,
-    explain: bool,
     answer_bytes: int,
     staleness: float | None,
 ) -> search_service_pb2.SearchToolsResponse:
     matches: list[search_service_pb2.Match] = []
     for match in ranking.matches:
-        converted = _match(view, match, detail=detail, explain=explain)
+        converted = _match(view, match, detail)
         if detail is Detail.FULL:
             answer_bytes -= converted.ByteSize()
             if answer_bytes < 0 and matches:
-                converted = _match(view, match, detail=Detail.SUMMARY, explain=explain)
+                converted = _match(view, match, Detail.SUMMARY)
         matches.append(converted)
     return search_service_pb2.SearchToolsResponse(
         matches=matches,
@@ -108,15 +107,16 @@ def search(
     )
 
 
-def _match(view: View, match: Match, *, detail: Detail, explain: bool) -> search_service_pb2.Match:
-    parts = match.parts if explain else ()
+def _match(view: View, match: Match, detail: Detail) -> search_service_pb2.Match:
     return search_service_pb2.Match(
         entry=entry(view.entry(match.slot), detail),
         score=match.score,
         relevance=match.relevance,
         reason=match.reason,
         matched_by=[f"MATCHED_BY_{by.name}" for by in match.matched_by],
-        explanation=[search_service_pb2.ScorePart(name=part.name, value=part.value, detail=part.detail) for part in parts],
+        explanation=[
+            search_service_pb2.ScorePart(name=part.name, value=part.value, detail=part.detail) for part in match.parts
+        ],
     )
 
 

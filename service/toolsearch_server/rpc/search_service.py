@@ -75,7 +75,6 @@ class ToolSearchService:
                 found,
                 query,
                 detail=detail,
-                explain=request.explain,
                 answer_bytes=self._limits.answer_bytes,
                 staleness=catalog.staleness,
             )
