@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 import tantivy
-from numpy.typing import NDArray
 
 from toolsearch_server import text
 from toolsearch_server.concepts import concepts
 from toolsearch_server.document import Postings
+from toolsearch_server.kernel import Best
 from toolsearch_server.selection import BANNED, EVERYTHING, Selection
 from toolsearch_server.word_scores import WordScores, term_key
 
@@ -89,20 +89,7 @@ class Asked:
         return dict.fromkeys(trigram for word in self.words for trigram in _pieces(word.word, word.stem).trigrams)
 
 
-@dataclass(frozen=True, slots=True)
-class Hits:
-    """`slots` with their `scores`, best first; `total` counts all that match."""
-
-    slots: NDArray[np.intp]
-    scores: NDArray[np.float64]
-    total: int
-
-    @property
-    def best(self) -> float:
-        return float(self.scores[0]) if len(self.scores) else 0.0
-
-
-NO_HITS = Hits(np.zeros(0, dtype=np.intp), np.zeros(0), 0)
+NO_HITS = Best(np.zeros(0, dtype=np.int64), np.zeros(0), 0)
 
 
 def _schema() -> tantivy.Schema:
@@ -166,7 +153,7 @@ class Bm25Index:
     def knows(self, word: QueryWord) -> bool:
         return self.inverse_frequency(word.stem) > 0.0 or self.has_word(word.word)
 
-    def search(self, asked: Asked, *, limit: int, selection: Selection = EVERYTHING) -> Hits:
+    def search(self, asked: Asked, *, limit: int, selection: Selection = EVERYTHING) -> Best:
         """The best `limit` documents, and some more, that have any of the words or concepts; trigrams only add to their
         scores. All that tie with the last of them are there."""
         if not asked.words:
@@ -184,21 +171,11 @@ class Bm25Index:
             wanted *= 4
         slots = self._searcher.fast_field_values("slot", [address for _, address in hits])
         scores = np.array([score for score, _ in hits]).round(SCORE_DIGITS)
-        return Hits(np.array(slots, dtype=np.intp), scores, int(result.count))  # type: ignore[attr-defined]  # missing in stubs
+        return Best(np.array(slots, dtype=np.int64), scores, int(result.count))  # type: ignore[attr-defined]  # missing in stubs
 
-    def _best(self, asked: Asked, wanted: int) -> Hits:
-        by_words, by_trigrams = self._scores.scores(*_keys(asked))
-        (slots,) = by_words.nonzero()
-        total = len(slots)
-        scores = by_words[slots] + by_trigrams[slots]
-        if total > wanted:
-            ordered = scores.copy()
-            ordered.partition(total - wanted)
-            best = scores >= ordered[total - wanted]
-            slots, scores = slots[best], scores[best]
-        scores = scores.round(SCORE_DIGITS)
-        order = (-scores).argsort(kind="stable")
-        return Hits(slots[order], scores[order], total)
+    def _best(self, asked: Asked, wanted: int) -> Best:
+        keys, trigrams, weights = _keys(asked)
+        return self._scores.best(keys, more=trigrams, weights=weights, wanted=wanted, digits=SCORE_DIGITS)
 
     def count(self, asked: Iterable[Asked], *, selection: Selection = EVERYTHING) -> int:
         """How many documents have any of the words or concepts of any of the queries."""

@@ -1,22 +1,24 @@
 """Meaning: the vectors of a catalog's entries, compared with a query's."""
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from toolsearch_server import kernel
 from toolsearch_server.embedders import Embedder, Matrix, Scale, Vector, embedded_text
 from toolsearch_server.entry import Entry
 
-Slots = NDArray[np.intp]
-Scores = NDArray[np.float64]
+Slots = NDArray[np.int64]
 
 FIRST_CAPACITY = 64
 SAMENESS_WEIGHT = 0.5
 """Variants of one another lose so much of their likeness beyond what makes them variants."""
 PRIOR_ENTRIES = 20
+SCORE_DIGITS = 5
 
 Digest = bytes
 """Of the text that a vector is made from."""
@@ -29,45 +31,20 @@ def text_digest(text: str) -> Digest:
     return blake2b(text.encode(), digest_size=16).digest()
 
 
-@dataclass(frozen=True, slots=True)
-class Similarities:
-    """How near each slot's entry is to a query: the cosine, and how unusual that is in this catalog (a standard score).
+class Similarities(NamedTuple):
+    """How near each slot's entry is to a query, and what is usual in this catalog.
 
-    An entry without a vector is near to nothing, and nothing unusual.
+    An entry without a vector is near to nothing, and nothing unusual. `nearest` are the slots of those that are near at all, as
+    many as were asked for.
     """
 
     cosines: Vector
-    standard_scores: Vector
+    usual: kernel.Usual
+    nearest: Slots
 
-    def nearest(self, count: int, min_cosine: float) -> Slots:
-        """Slots of those that are at least so similar, nearest first."""
-        near = np.flatnonzero(self.cosines >= min_cosine)
-        if count < len(near):
-            near = near[np.argpartition(-self.cosines[near], count)[:count]]
-        return near[np.argsort(-self.cosines[near], kind="stable")]
-
-
-@dataclass(frozen=True, slots=True)
-class Blend:
-    """What was found by its words or by its meaning: shares of the best score by words, and how unusually near in meaning."""
-
-    slots: Slots
-    shares: Scores
-    unusual: Vector
-
-    @classmethod
-    def of(cls, slots: Slots, shares: Scores, nearest: Slots, standard_scores: Vector) -> "Blend":
-        """`slots` with `shares` were found by their words, `nearest` by their meaning, or by both."""
-        by_words = np.zeros(len(standard_scores), dtype=bool)
-        by_words[slots] = True
-        only_near = nearest[~by_words[nearest]]
-        every = np.concatenate((slots, only_near))
-        return cls(every, np.concatenate((shares, np.zeros(len(only_near)))), standard_scores[every])
-
-    def scores(self, weight: float) -> Scores:
-        """To five digits. `weight`: of meaning beside the words."""
-        scores: Scores = (self.shares + weight * self.unusual.astype(np.float64)).round(5)
-        return scores
+    def unusual(self, slot: int) -> float:
+        """A standard score: by how many deviations a cosine is above what is usual."""
+        return (float(self.cosines[slot]) - self.usual.mean) / self.usual.deviation
 
 
 class VectorIndex:
@@ -94,6 +71,18 @@ class VectorIndex:
         self._size = size
         self._dead = dead
         self._digests = digests
+
+    @functools.cached_property
+    def _rows_at(self) -> int:
+        return kernel.address(self._rows)
+
+    @functools.cached_property
+    def _missing(self) -> Slots:
+        return np.fromiter(self.missing, dtype=np.int64)
+
+    @functools.cached_property
+    def _absent(self) -> Slots:
+        return np.fromiter(self._dead | self.missing, dtype=np.int64)
 
     @classmethod
     def build(cls, embedder: Embedder, entries: Sequence[Entry], before: "VectorIndex | None" = None) -> "VectorIndex":
@@ -170,45 +159,43 @@ class VectorIndex:
         rows[: self._size] = self._rows[: self._size]
         return rows
 
-    def varied(self, scores: Sequence[tuple[int, float]], count: int) -> list[tuple[int, float]]:
+    def varied(self, slots: Sequence[int], scores: Sequence[float], count: int) -> list[tuple[int, float]]:
         """The `count` entries that are best together: what is nearly the same as a better one gives way.
 
-        `scores` are slots with scores, best first; the result has places in that list, each with its loss, which is less than
-        its gain over the next.
+        `slots` with `scores`, best first; the result has places in them, each with its loss, which is less than its gain over the
+        next.
         """
-        slots = [slot for slot, _ in scores]
-        rows = self._rows[slots]
         if self.missing:
-            rows[[number for number, slot in enumerate(slots) if slot in self.missing]] = 0.0
-        likeness = rows @ rows.T
-        likeness -= self.scale.same
-        np.fill_diagonal(likeness, 0.0)
-        if not likeness.size or likeness.max() <= 0.0:
-            return [(place, 0.0) for place in range(min(count, len(slots)))]
-        likeness *= SAMENESS_WEIGHT
-        remaining = np.array([score for _, score in scores], dtype=np.float32)
-        losses = np.zeros(len(slots), dtype=np.float32)
-        chosen: list[tuple[int, float]] = []
-        for _ in range(min(count, len(slots))):
-            best = int((remaining - losses).argmax())
-            chosen.append((best, round(float(losses[best]), 5)))
-            np.maximum(losses, likeness[best], out=losses)
-            remaining[best] = -np.inf
-        return chosen
+            slots = [-1 if slot in self.missing else slot for slot in slots]
+        return kernel.varied(
+            self._rows_at,
+            self._rows.shape[1],
+            slots,
+            scores,
+            same=self.scale.same,
+            weight=SAMENESS_WEIGHT,
+            wanted=count,
+            digits=SCORE_DIGITS,
+        )
 
-    def similarities(self, vector: Vector) -> Similarities:
+    def similarities(self, vector: Vector, count: int) -> Similarities:
+        """`count`: of the nearest."""
         cosines = self._rows[: self._size] @ vector
-        alive = cosines
-        if self._dead or self.missing:
-            absent = np.fromiter(self._dead | self.missing, dtype=np.intp)
-            alive = np.delete(cosines, absent)
-            cosines[absent] = -1.0
+        usually = kernel.Usual(self.scale.mean, self.scale.deviation)
         # A small catalog says little about what is usual: it is taken together with what is usual elsewhere.
-        count = len(alive) + PRIOR_ENTRIES
-        mean = (float(alive.sum()) + PRIOR_ENTRIES * self.scale.mean) / count
-        unusual = alive - mean
-        squares = float(unusual @ unusual) + PRIOR_ENTRIES * self.scale.deviation**2
-        standard_scores = (cosines - mean) / (squares / count) ** 0.5
-        if self.missing:
-            standard_scores[list(self.missing)] = 0.0
-        return Similarities(cosines, standard_scores)
+        near, usual = kernel.nearest(
+            cosines, self._absent, prior=PRIOR_ENTRIES, usually=usually, least=self.scale.near, wanted=count
+        )
+        return Similarities(cosines, usual, near)
+
+    def blend(self, words: kernel.Best, near: Slots, similarities: Similarities) -> kernel.Blend:
+        """What was found by words or by meaning, best first."""
+        return kernel.blend(
+            words,
+            near,
+            similarities.cosines,
+            self._missing,
+            similarities.usual,
+            weight=self.scale.weight,
+            digits=SCORE_DIGITS,
+        )

@@ -8,8 +8,7 @@ else that BM25 asks about the pair: field, frequency and length of the document.
 lengths, so it is looked up in a small table that is made anew with each snapshot, and postings never have to be.
 """
 
-import functools
-import operator
+import ctypes
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,14 +17,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from toolsearch_server import kernel
+
 K1, B = 1.2, 0.75
 """As Tantivy has them."""
-MAX_FREQUENCY = 255
+MAX_FREQUENCY = 50
+"""Of a term in a field of a document, as far as it is counted: 5 fields, 256 lengths and so many frequencies fit into a code."""
 RECENT_DOCUMENTS = 256
 """Documents are collected beside the others up to so many, and then put among them."""
 
 Keys = NDArray[np.int64]
 Slots = NDArray[np.int32]
+Slots64 = NDArray[np.int64]
 Codes = NDArray[np.uint16]
 Scores = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -108,12 +111,10 @@ class _Part:
             np.concatenate((self.codes, other.codes)),
         )
 
-    def ranges(self, wanted: Keys) -> tuple[Places, Places]:
-        """Where the postings of each wanted term begin, and how many there are."""
-        place = self.keys.searchsorted(wanted)
-        place[place == len(self.keys)] = 0
-        begin = self.starts[place]
-        return begin, (self.starts[place + 1] - begin) * (self.keys[place] == wanted)
+    @property
+    def addresses(self) -> tuple[int, int, int, int, int]:
+        """For the kernel."""
+        return (*map(kernel.address, (self.keys, self.starts, self.slots, self.codes)), len(self.keys))
 
 
 NOTHING = _Part.of(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint16))
@@ -133,14 +134,15 @@ class WordScores:
     _lengths: tuple[int, ...]
     """All documents together, by field."""
     _worths: Scores
-    _dead: NDArray[np.intp]
+    _dead: Slots64
+    _parts: "ctypes.Array[kernel.Part]"
 
     @classmethod
     def build(cls, weights: Mapping[str, float], documents: Iterable[Sequence[str]]) -> "WordScores":
         """The texts of each document by field, words separated by spaces, in the order of slots."""
         kinds = _Kinds()
-        nobody = np.zeros(0, dtype=np.intp)
-        empty = cls(weights, kinds, NOTHING, NOTHING, 0, 0, (0,) * len(weights), np.zeros(0), nobody)
+        nobody = np.zeros(0, dtype=np.int64)
+        empty = cls(weights, kinds, NOTHING, NOTHING, 0, 0, (0,) * len(weights), np.zeros(0), nobody, (kernel.Part * 0)())
         return empty._with(documents, ())
 
     def changed(self, *, removed: Sequence[int], added: Iterable[Sequence[str]]) -> "WordScores":
@@ -158,8 +160,10 @@ class WordScores:
         size = self._size + count
         sums = tuple(known + more for known, more in zip(self._lengths, lengths, strict=True))
         worths = self._kinds.worths(tuple(self._weights.values()), [max(each, 1) / max(size, 1) for each in sums])
-        dead = np.append(self._dead, np.array(removed, dtype=np.intp)) if removed else self._dead
-        return WordScores(self._weights, self._kinds, base, recent, recent_documents, size, sums, worths, dead)
+        dead = np.append(self._dead, np.array(removed, dtype=np.int64)) if removed else self._dead
+        filled = [kernel.Part(*part.addresses) for part in (base, recent) if len(part.keys)]
+        parts = (kernel.Part * len(filled))(*filled)
+        return WordScores(self._weights, self._kinds, base, recent, recent_documents, size, sums, worths, dead, parts)
 
     def _analysed(self, documents: Iterable[Sequence[str]]) -> tuple[_Part, int, list[int]]:
         keys: list[int] = []
@@ -188,32 +192,16 @@ class WordScores:
     def bytes(self) -> int:
         return self._base.bytes + self._recent.bytes
 
-    def scores(self, keys: Sequence[int], more: int, weights: Mapping[int, float]) -> tuple[Scores, Scores]:
-        """By slot: the sum of what its terms are worth; of the first terms, and of the last `more`. `weights`, by the number of
-        a term, of those that count for less."""
-        wanted = np.array(keys, dtype=np.int64)
-        found = [(part, *part.ranges(wanted)) for part in (self._base, self._recent) if len(part.keys)]
-        if not found:
-            return np.zeros(self._size), np.zeros(self._size)
-        having = sum(count for _, _, count in found)
-        rarity = np.log(1 + (self._size + 0.5 - having) / (having + 0.5))
-        for number, weight in weights.items():
-            rarity[number] *= weight
-        by_slot = functools.reduce(operator.iadd, (self._summed(*each, rarity, more) for each in found))
-        by_words, by_more = by_slot[: self._size], by_slot[self._size :]
-        if len(self._dead):
-            by_words[self._dead] = 0.0
-        return by_words, by_more
-
-    def _summed(self, part: _Part, begin: Places, count: Places, rarity: Scores, more: int) -> Scores:
-        """By slot, and then, of the last `more` terms, by slot again."""
-        ends = count.cumsum()
-        places = np.arange(ends[-1])
-        places += (begin - ends + count).repeat(count)
-        worths = self._worths[part.codes[places]]
-        worths *= rarity.repeat(count)
-        slots = part.slots[places]
-        if more:
-            slots[ends[-more] - count[-more] :] += self._size
-        summed: Scores = np.bincount(slots, worths, 2 * self._size).astype(np.float64, copy=False)
-        return summed
+    def best(self, keys: Sequence[int], *, more: int, weights: Mapping[int, float], wanted: int, digits: int) -> kernel.Best:
+        """The documents with the highest sums of what the terms are worth; any but the last `more` makes them match."""
+        return kernel.best_words(
+            self._parts,
+            kernel.address(self._worths),
+            self._size,
+            self._dead,
+            keys,
+            more=more,
+            weights=weights,
+            wanted=wanted,
+            digits=digits,
+        )
