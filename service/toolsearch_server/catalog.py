@@ -58,6 +58,9 @@ log = structlog.get_logger()
 Result = TypeVar("Result")
 
 
+Rendered = dict[tuple[int, int], bytes]
+
+
 @dataclass(frozen=True)
 class View:
     """Everything a search needs, at one version. Immutable; `after` gives the next one."""
@@ -131,6 +134,11 @@ class View:
         """Estimate of its memory, within a factor of two for catalogs of ordinary tools."""
         vectors = 0 if self.vectors is None else self.vectors.bytes
         return CATALOG_BYTES + ENTRY_BYTES * len(self.documents) + BYTES_PER_DEFINITION_BYTE * self.entries.bytes + vectors
+
+    @functools.cached_property
+    def rendered(self) -> Rendered:
+        """Entries as messages, by slot and detail; see responses.py."""
+        return {}
 
     @functools.cached_property
     def names(self) -> NameIndex:

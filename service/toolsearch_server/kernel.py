@@ -92,9 +92,8 @@ class _Room(threading.local):
             self.scores, self.heap = np.empty(self.capacity), np.empty(self.capacity)
             self.marks = np.empty(self.capacity, dtype=np.uint8)
             self.total = np.zeros(1, dtype=np.int64)
-            self.at = _Addresses(
-                *map(address, (self.sums, self.order, self.slots, self.places, self.scores, self.heap, self.marks, self.total))
-            )
+            rooms = (self.sums, self.order, self.slots, self.places, self.scores, self.heap, self.marks, self.total)
+            self.at = _Addresses(*[address(room) for room in rooms])
         return self
 
 

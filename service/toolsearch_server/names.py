@@ -5,12 +5,13 @@ import math
 import re
 import time
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
-from itertools import accumulate, chain, islice
+from itertools import accumulate, islice
 from typing import NamedTuple
 
+import numpy as np
 import re2
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
@@ -100,13 +101,8 @@ class NameIndex:
         return sorted((NearHit(*item) for item in best.items()), key=lambda hit: -hit.similarity)
 
     @functools.cached_property
-    def _vocabulary(self) -> list[list[str]]:
-        """The words in names by their length."""
-        words = sorted({word for spelled in self._spelled for word in spelled.split()})
-        by_length: list[list[str]] = [[] for _ in range(1 + max(map(len, words), default=0))]
-        for word in words:
-            by_length[len(word)].append(word)
-        return by_length
+    def _vocabulary(self) -> "_Vocabulary":
+        return _Vocabulary({word for spelled in self._spelled for word in spelled.split()})
 
     def corrections(self, word: str) -> Sequence[tuple[str, float]]:
         """Words in names that `word` may be a misspelling of, with their similarity."""
@@ -120,15 +116,39 @@ class NameIndex:
         return known
 
     def _nearest_words(self, word: str) -> Sequence[tuple[str, float]]:
-        shortest, longest = math.ceil(len(word) * CORRECTION_CUTOFF), math.floor(len(word) / CORRECTION_CUTOFF)
         found = process.extract(
             word,
-            [*chain.from_iterable(self._vocabulary[shortest : longest + 1])],
+            self._vocabulary.perhaps_like(word),
             scorer=OSA.normalized_similarity,
             score_cutoff=CORRECTION_CUTOFF,
             limit=CORRECTIONS,
         )
         return tuple((candidate, similarity) for candidate, similarity, _ in found)
+
+
+class _Vocabulary:
+    """Words by length, each with its letters as bits: most words are unlike a given one at a glance."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._words = sorted(words, key=lambda word: (len(word), word))
+        self._lengths = [len(word) for word in self._words]
+        self._letters = np.array([_letters(word) for word in self._words], dtype=np.uint32)
+
+    def perhaps_like(self, word: str) -> list[str]:
+        """All words that may be CORRECTION_CUTOFF like `word`, and few others."""
+        shortest, longest = math.ceil(len(word) * CORRECTION_CUTOFF), math.floor(len(word) / CORRECTION_CUTOFF)
+        first, end = bisect_left(self._lengths, shortest), bisect_right(self._lengths, longest)
+        edits = math.floor(longest * (1 - CORRECTION_CUTOFF))
+        # An edit takes away one letter at most, and brings another one.
+        like = np.bitwise_count(self._letters[first:end] ^ np.uint32(_letters(word))) <= 2 * edits
+        return [self._words[place] for place in (first + like.nonzero()[0]).tolist()]
+
+
+def _letters(word: str) -> int:
+    letters = 0
+    for letter in word:
+        letters |= 1 << (ord(letter) % 32)
+    return letters
 
 
 class Budget:

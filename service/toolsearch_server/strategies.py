@@ -184,7 +184,7 @@ def _pool(indexes: Indexes, query: Query, blend: Blend) -> list[_Competitor]:
 
 
 def _similarities(indexes: Indexes, query: Query, selection: Selection, count: int) -> Similarities | None:
-    """With the nearest `count`, or all of them where some are left out. None: there is no model, or its vectors are not there."""
+    """With the nearest `count`, or all of them where some may be left out. None: no model, or its vectors are not there."""
     index = indexes.vectors
     if index is None:
         return None

@@ -162,8 +162,8 @@ class VectorIndex:
     def varied(self, slots: Sequence[int], scores: Sequence[float], count: int) -> list[tuple[int, float]]:
         """The `count` entries that are best together: what is nearly the same as a better one gives way.
 
-        `slots` with `scores`, best first; the result has places in them, each with its loss, which is less than its gain over the
-        next.
+        `slots` with `scores`, best first; the result has places in them, each with its loss, which is less than its gain over
+        the next.
         """
         if self.missing:
             slots = [-1 if slot in self.missing else slot for slot in slots]

@@ -22,7 +22,7 @@ from toolsearch_server import kernel
 K1, B = 1.2, 0.75
 """As Tantivy has them."""
 MAX_FREQUENCY = 50
-"""Of a term in a field of a document, as far as it is counted: 5 fields, 256 lengths and so many frequencies fit into a code."""
+"""Of a term in a field of a document, as far as it is counted: 5 fields, 256 lengths and 50 frequencies fit into a code."""
 RECENT_DOCUMENTS = 256
 """Documents are collected beside the others up to so many, and then put among them."""
 
@@ -111,10 +111,9 @@ class _Part:
             np.concatenate((self.codes, other.codes)),
         )
 
-    @property
-    def addresses(self) -> tuple[int, int, int, int, int]:
-        """For the kernel."""
-        return (*map(kernel.address, (self.keys, self.starts, self.slots, self.codes)), len(self.keys))
+    def for_kernel(self) -> kernel.Part:
+        """Good as long as this one is there."""
+        return kernel.Part(*[kernel.address(each) for each in (self.keys, self.starts, self.slots, self.codes)], len(self.keys))
 
 
 NOTHING = _Part.of(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint16))
@@ -161,7 +160,7 @@ class WordScores:
         sums = tuple(known + more for known, more in zip(self._lengths, lengths, strict=True))
         worths = self._kinds.worths(tuple(self._weights.values()), [max(each, 1) / max(size, 1) for each in sums])
         dead = np.append(self._dead, np.array(removed, dtype=np.int64)) if removed else self._dead
-        filled = [kernel.Part(*part.addresses) for part in (base, recent) if len(part.keys)]
+        filled = [part.for_kernel() for part in (base, recent) if len(part.keys)]
         parts = (kernel.Part * len(filled))(*filled)
         return WordScores(self._weights, self._kinds, base, recent, recent_documents, size, sums, worths, dead, parts)
 

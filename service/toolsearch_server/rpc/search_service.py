@@ -70,7 +70,7 @@ class ToolSearchService:
         answer = None if catalog.answers_may_vary else catalog.answers.get(state, asked)
         if answer is None:
             found = await self._searched(call, catalog, view, query)
-            response = responses.search(
+            encoded = responses.search(
                 view,
                 found,
                 query,
@@ -79,7 +79,7 @@ class ToolSearchService:
                 staleness=catalog.staleness,
             )
             facts = {"strategy": found.strategy.name, "results": len(found.matches)}
-            answer = Answer(response.SerializeToString(), facts)
+            answer = Answer(encoded, facts)
             if not catalog.answers_may_vary:
                 catalog.answers.keep(state, asked, answer)
         call.facts.update(answer.facts)
