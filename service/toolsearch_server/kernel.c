@@ -134,27 +134,61 @@ int64_t best_words(const part *parts, int64_t part_count, const double *worths, 
     return found;
 }
 
-/* The slots with the highest cosines that are at least `least`, best first: at most `wanted`, for which there is room. Says in
-   `usual` what is the mean and the deviation of all, taken together with `prior` others. What is `absent` has no part in it. */
-int64_t nearest(float *cosines, int64_t size, const int64_t *absent, int64_t absent_count, double prior, double prior_mean,
-                double prior_deviation, float least, int64_t wanted, double *heap, ranked *order, int64_t *slots, double *usual)
-{
-    double sum = 0.0, squares = 0.0, count = (double)(size - absent_count) + prior;
-    for (int64_t slot = 0; slot < size; slot++)
-        sum += cosines[slot];
-    for (int64_t i = 0; i < absent_count; i++)
-        sum -= cosines[absent[i]];
-    double mean = (sum + prior * prior_mean) / count;
-    for (int64_t slot = 0; slot < size; slot++)
-        squares += (cosines[slot] - mean) * (cosines[slot] - mean);
-    for (int64_t i = 0; i < absent_count; i++)
-        squares -= (cosines[absent[i]] - mean) * (cosines[absent[i]] - mean);
-    for (int64_t i = 0; i < absent_count; i++)
-        cosines[absent[i]] = -1.0f;
-    usual[0] = mean;
-    usual[1] = sqrt((squares + prior * prior_deviation * prior_deviation) / count);
+/* The same code for several generations of processors; which one runs is decided when the library is loaded. */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+#define FOR_EACH_PROCESSOR __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define FOR_EACH_PROCESSOR
+#endif
 
-    int64_t kept = 0, found = 0, above = 0;
+typedef float lanes __attribute__((vector_size(64)));
+
+static inline __attribute__((always_inline)) float dot(const float *left, const float *right, int64_t length)
+{
+    lanes sums = {0}, more = {0}, a, b;
+    int64_t i = 0;
+    for (; i + 32 <= length; i += 32) {
+        memcpy(&a, left + i, sizeof a);
+        memcpy(&b, right + i, sizeof b);
+        sums += a * b;
+        memcpy(&a, left + i + 16, sizeof a);
+        memcpy(&b, right + i + 16, sizeof b);
+        more += a * b;
+    }
+    sums += more;
+    float sum = 0.0f;
+    for (int lane = 0; lane < 16; lane++)
+        sum += sums[lane];
+    for (; i < length; i++)
+        sum += left[i] * right[i];
+    return sum;
+}
+
+FOR_EACH_PROCESSOR
+static void compare(const float *rows, int64_t dimensions, int64_t size, const float *with, float *products)
+{
+    for (int64_t row = 0; row < size; row++)
+        products[row] = dot(rows + row * dimensions, with, dimensions);
+}
+
+FOR_EACH_PROCESSOR
+static void compare_coarsely(const int8_t *codes, const float *steps, int64_t dimensions, int64_t size, const int16_t *with,
+                             float step, float *products)
+{
+    for (int64_t row = 0; row < size; row++) {
+        const int8_t *code = codes + row * dimensions;
+        int32_t sum = 0;
+        for (int64_t i = 0; i < dimensions; i++)
+            sum += (int32_t)code[i] * with[i];
+        products[row] = (float)sum * (steps[row] * step);
+    }
+}
+
+/* The `wanted` highest cosines from `least` on, of all slots whose cosine is not below the bound that `sink` and `rise` keep. Returns
+   how many there are, best first. Of equal ones the first are taken. */
+static int64_t highest(const float *cosines, int64_t size, float least, int64_t wanted, double *heap, ranked *order, int64_t *slots)
+{
+    int64_t kept = 0, found = 0;
     for (int64_t slot = 0; slot < size; slot++) {
         if (cosines[slot] < least)
             continue;
@@ -163,18 +197,117 @@ int64_t nearest(float *cosines, int64_t size, const int64_t *absent, int64_t abs
         else if (kept && cosines[slot] > heap[0])
             sink(heap, kept, cosines[slot]);
     }
+    int64_t above = 0;
     for (int64_t slot = 0; kept && slot < size; slot++)
-        above += cosines[slot] > heap[0] && cosines[slot] >= least;
+        above += cosines[slot] >= least && cosines[slot] > heap[0];
     int64_t ties = kept - above;
-    for (int64_t slot = 0; kept && slot < size; slot++) {
-        if (cosines[slot] < least || cosines[slot] < heap[0] || (cosines[slot] == heap[0] && ties-- <= 0))
-            continue;
-        order[found++] = (ranked){cosines[slot], slot};
-    }
+    for (int64_t slot = 0; kept && slot < size; slot++)
+        if (cosines[slot] >= least && (cosines[slot] > heap[0] || (cosines[slot] == heap[0] && ties-- > 0)))
+            order[found++] = (ranked){cosines[slot], slot};
     qsort(order, found, sizeof(ranked), best_first);
     for (int64_t i = 0; i < found; i++)
         slots[i] = order[i].number;
     return found;
+}
+
+/* The slots whose vectors are nearest to the query, best first: at most `wanted`, for which there is room, with cosines that are at
+   least `least`. Says in `usual` what is the mean and the deviation of all, taken together with `prior` others. What is `absent` has
+   no part in it, and gets the cosine -1. */
+int64_t nearest(const float *rows, int64_t dimensions, const float *query, float *cosines, int64_t size, const int64_t *absent,
+                int64_t absent_count, double prior, double prior_mean, double prior_deviation, float least, int64_t wanted,
+                double *heap, ranked *order, int64_t *slots, double *usual)
+{
+    compare(rows, dimensions, size, query, cosines);
+    double sum = 0.0, squares = 0.0, count = (double)(size - absent_count) + prior;
+    for (int64_t i = 0; i < absent_count; i++)
+        cosines[absent[i]] = 0.0f;
+    for (int64_t slot = 0; slot < size; slot++)
+        sum += cosines[slot];
+    double mean = (sum + prior * prior_mean) / count;
+    for (int64_t slot = 0; slot < size; slot++)
+        squares += (cosines[slot] - mean) * (cosines[slot] - mean);
+    squares -= absent_count * mean * mean;
+    for (int64_t i = 0; i < absent_count; i++)
+        cosines[absent[i]] = -1.0f;
+    usual[0] = mean;
+    usual[1] = sqrt((squares + prior * prior_deviation * prior_deviation) / count);
+    return highest(cosines, size, least, wanted, heap, order, slots);
+}
+
+/* What coarse.py keeps of rows: as whole numbers of steps, and the length of what was lost; their sum, and that of their squares. */
+typedef struct {
+    const int8_t *codes;
+    const float *steps;
+    const float *lost;
+    const double *sum;
+    const double *squares;
+} coarse_rows;
+
+enum { LONGEST = 1024, QUERY_RANGE = 8191 };
+
+/* The same as `nearest`, with the real rows read only where they may be among the wanted. Other cosines are about right. */
+int64_t nearest_coarsely(const coarse_rows *coarse, const float *rows, int64_t dimensions, const float *query, float *cosines,
+                         int64_t size, const int64_t *absent, int64_t absent_count, double prior, double prior_mean,
+                         double prior_deviation, float least, int64_t wanted, double *heap, ranked *order, int64_t *slots,
+                         double *usual)
+{
+    int16_t with[LONGEST];
+    float largest = 0.0f, lost = 0.0f, length = 0.0f;
+    for (int64_t i = 0; i < dimensions; i++)
+        largest = fmaxf(largest, fabsf(query[i]));
+    float step = largest > 0.0f ? largest / QUERY_RANGE : 1.0f;
+    for (int64_t i = 0; i < dimensions; i++) {
+        with[i] = (int16_t)rintf(query[i] / step);
+        float rest = query[i] - with[i] * step;
+        lost += rest * rest;
+        length += query[i] * query[i];
+    }
+    lost = sqrtf(lost) * 1.02f + 1e-5f; /* rows are at most of length one, and a little more when they are coarse */
+    length = sqrtf(length) * 1.0001f;
+    compare_coarsely(coarse->codes, coarse->steps, dimensions, size, with, step, cosines);
+    for (int64_t i = 0; i < absent_count; i++)
+        cosines[absent[i]] = -INFINITY;
+
+    int64_t kept = 0;
+    for (int64_t slot = 0; slot < size; slot++) {
+        float surely = cosines[slot] - coarse->lost[slot] * length - lost;
+        if (kept < wanted && cosines[slot] > -INFINITY)
+            rise(heap, kept++, surely);
+        else if (kept && surely > heap[0])
+            sink(heap, kept, surely);
+    }
+    float bound = kept == wanted && kept && heap[0] > least ? (float)heap[0] : least;
+    for (int64_t slot = 0; slot < size; slot++) {
+        float perhaps = cosines[slot] + coarse->lost[slot] * length + lost;
+        if (perhaps < bound)
+            continue;
+        cosines[slot] = dot(rows + slot * dimensions, query, dimensions);
+    }
+
+    double sum = 0.0, squares = 0.0, count = (double)(size - absent_count) + prior;
+    for (int64_t i = 0; i < dimensions; i++) {
+        double inner = 0.0;
+        for (int64_t j = 0; j < dimensions; j++)
+            inner += coarse->squares[i * dimensions + j] * query[j];
+        squares += inner * query[i];
+        sum += coarse->sum[i] * query[i];
+    }
+    double mean = (sum + prior * prior_mean) / count;
+    squares += (size - absent_count) * mean * mean - 2.0 * mean * sum;
+    usual[0] = mean;
+    usual[1] = sqrt((fmax(squares, 0.0) + prior * prior_deviation * prior_deviation) / count);
+    for (int64_t i = 0; i < absent_count; i++)
+        cosines[absent[i]] = -1.0f;
+    return highest(cosines, size, bound > least ? bound : least, wanted, heap, order, slots);
+}
+
+/* The exact cosines of some slots, but for those that have none. */
+int64_t compare_exactly(const float *rows, int64_t dimensions, const float *query, float *cosines, const int64_t *slots, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (cosines[slots[i]] > -1.0f)
+            cosines[slots[i]] = dot(rows + slots[i] * dimensions, query, dimensions);
+    return count;
 }
 
 /* What was found by words, with its share of the best score, and what was found by meaning, in one list, best first: shares plus
@@ -210,25 +343,9 @@ int64_t blend(const int64_t *found, const double *found_scores, int64_t found_co
     return count;
 }
 
-typedef float eight __attribute__((vector_size(32)));
-
-static float dot(const float *left, const float *right, int64_t length)
-{
-    eight sums = {0}, a, b;
-    int64_t i = 0;
-    for (; i + 8 <= length; i += 8) {
-        memcpy(&a, left + i, sizeof a);
-        memcpy(&b, right + i, sizeof b);
-        sums += a * b;
-    }
-    float sum = ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
-    for (; i < length; i++)
-        sum += left[i] * right[i];
-    return sum;
-}
-
 /* The `wanted` best together: of what is more alike than `same`, the lesser loses `weight` times the rest. `rows` are the vectors by
    slot; a slot below zero has none. `scores` are used up. Says the places of the chosen in that list, and what each of them lost. */
+FOR_EACH_PROCESSOR
 int64_t varied(const float *rows, int64_t dimensions, const int64_t *slots, double *scores, int64_t count, double same, double weight,
                int64_t wanted, double *losses, int64_t *places, double *lost)
 {

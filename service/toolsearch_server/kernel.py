@@ -33,9 +33,15 @@ _SIGNATURES: dict[str, Sequence[Any]] = {
         *(_POINTER, _POINTER, _POINTER, _POINTER, _POINTER, _POINTER),
     ),
     "nearest": (
-        *(_POINTER, _NUMBER, _POINTER, _NUMBER, _REAL, _REAL, _REAL, ctypes.c_float, _NUMBER),
+        *(_POINTER, _NUMBER, _POINTER, _POINTER, _NUMBER, _POINTER, _NUMBER, _REAL, _REAL, _REAL, ctypes.c_float, _NUMBER),
         *(_POINTER, _POINTER, _POINTER, _POINTER),
     ),
+    "nearest_coarsely": (
+        *(_POINTER, _POINTER, _NUMBER, _POINTER, _POINTER, _NUMBER, _POINTER, _NUMBER),
+        *(_REAL, _REAL, _REAL, ctypes.c_float, _NUMBER),
+        *(_POINTER, _POINTER, _POINTER, _POINTER),
+    ),
+    "compare_exactly": (_POINTER, _NUMBER, _POINTER, _POINTER, _POINTER, _NUMBER),
     "blend": (
         *(_POINTER, _POINTER, _NUMBER, _POINTER, _NUMBER, _POINTER, _NUMBER, _POINTER, _NUMBER, _POINTER, _REAL, _REAL),
         *(_POINTER, _POINTER, _POINTER, _POINTER, _POINTER, _POINTER),
@@ -56,6 +62,18 @@ class Part(ctypes.Structure):
         ("slots", _POINTER),
         ("codes", _POINTER),
         ("terms", _NUMBER),
+    )
+
+
+class CoarseRows(ctypes.Structure):
+    """A coarse copy of vectors, as the library takes it."""
+
+    _fields_ = (
+        ("codes", _POINTER),
+        ("steps", _POINTER),
+        ("lost", _POINTER),
+        ("sum", _POINTER),
+        ("squares", _POINTER),
     )
 
 
@@ -159,19 +177,37 @@ class Usual(NamedTuple):
     deviation: float
 
 
-def nearest(cosines: Cosines, absent: Slots, *, prior: float, usually: Usual, least: float, wanted: int) -> tuple[Slots, Usual]:
-    """The slots of the highest cosines that are at least `least`, and what is usual of all, taken together with `prior` others.
-    What is `absent` is not looked at, and gets the cosine -1."""
-    size = len(cosines)
+def nearest(
+    rows: int,
+    size: int,
+    query: Cosines,
+    absent: Slots,
+    *,
+    prior: float,
+    usually: Usual,
+    least: float,
+    wanted: int,
+    coarse: CoarseRows | None = None,
+) -> tuple[Cosines, Slots, Usual]:
+    """The cosines of the first `size` rows of vectors, the slots of the highest that are at least `least`, and what is usual of
+    all, taken together with `prior` others. What is `absent` is not looked at, and gets the cosine -1. With a `coarse` copy of
+    the rows, only the cosines of the nearest are exact."""
     wanted = min(wanted, size)
-    room, usual = _room.of(size), np.empty(2)
+    room, usual, cosines = _room.of(size), np.empty(2), np.empty(size, dtype=np.float32)
     at = room.at
-    found = _for(size).nearest(
-        *(address(cosines), size, address(absent) if len(absent) else None, len(absent)),
+    arguments = (
+        *(rows, len(query), address(query), address(cosines), size, address(absent) if len(absent) else None, len(absent)),
         *(prior, usually.mean, usually.deviation, least, wanted),
         *(at.heap, at.order, at.slots, address(usual)),
     )
-    return room.slots[:found].copy(), Usual(*usual.tolist())
+    library = _for(size)
+    found = library.nearest_coarsely(ctypes.byref(coarse), *arguments) if coarse else library.nearest(*arguments)
+    return cosines, room.slots[:found].copy(), Usual(*usual.tolist())
+
+
+def compare_exactly(rows: int, query: Cosines, cosines: Cosines, slots: Slots) -> None:
+    """Make the cosines of some slots exact, but for those that have none."""
+    _KEEPING_LOCK.compare_exactly(rows, len(query), address(query), address(cosines), address(slots), len(slots))
 
 
 class Blend(NamedTuple):

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolsearch_server import kernel
+from toolsearch_server.coarse import FROM_SIZE as COARSE_FROM_SIZE
+from toolsearch_server.coarse import MAX_DIMENSIONS, Coarse
 from toolsearch_server.embedders import Embedder, Matrix, Scale, Vector, embedded_text
 from toolsearch_server.entry import Entry
 
@@ -38,9 +40,12 @@ class Similarities(NamedTuple):
     many as were asked for.
     """
 
+    query: Vector
     cosines: Vector
     usual: kernel.Usual
     nearest: Slots
+    exact: bool
+    """Whether all cosines are exact, and not those of the nearest alone."""
 
     def unusual(self, slot: int) -> float:
         """A standard score: by how many deviations a cosine is above what is usual."""
@@ -63,6 +68,7 @@ class VectorIndex:
         digests: list[Digest],
         missing: frozenset[int],
         scale: Scale,
+        coarse: Coarse | None = None,
     ) -> None:
         self.embedder = embedder
         self.scale = scale
@@ -71,10 +77,15 @@ class VectorIndex:
         self._size = size
         self._dead = dead
         self._digests = digests
+        self._coarse = coarse
 
     @functools.cached_property
     def _rows_at(self) -> int:
         return kernel.address(self._rows)
+
+    @functools.cached_property
+    def _coarse_rows(self) -> kernel.CoarseRows | None:
+        return None if self._coarse is None else self._coarse.for_kernel()
 
     @functools.cached_property
     def _missing(self) -> Slots:
@@ -101,7 +112,7 @@ class VectorIndex:
 
     @property
     def bytes(self) -> int:
-        return int(self._rows.nbytes)
+        return int(self._rows.nbytes) + (0 if self._coarse is None else self._coarse.bytes)
 
     def changed(self, *, removed: Sequence[int], added: Sequence[Entry]) -> "VectorIndex":
         """`added` take the slots that follow."""
@@ -115,7 +126,17 @@ class VectorIndex:
         size = self._size + len(added)
         rows = self._with_capacity(size)
         rows[self._size : size] = self.embedder.embed_entries([embedded_text(entry) for entry in added])
-        return VectorIndex(self.embedder, rows, size, self._dead | frozenset(removed), self._digests, self.missing, self.scale)
+        coarse = self._coarser(rows, size, np.array(removed, dtype=np.int64))
+        dead = self._dead | frozenset(removed)
+        return VectorIndex(self.embedder, rows, size, dead, self._digests, self.missing, self.scale, coarse)
+
+    def _coarser(self, rows: Matrix, size: int, removed: Slots) -> Coarse | None:
+        """The coarse copy of the rows; only where none is missing, and there are many."""
+        if size < COARSE_FROM_SIZE or rows.shape[1] > MAX_DIMENSIONS:
+            return None
+        if self._coarse is None:
+            return Coarse.of(rows, size, np.concatenate((self._absent, removed)))
+        return self._coarse.changed(rows, size, removed)
 
     def _extended(self, added: Sequence[Entry], known: Mapping[Digest, Vector]) -> "VectorIndex":
         size = self._size + len(added)
@@ -180,16 +201,27 @@ class VectorIndex:
 
     def similarities(self, vector: Vector, count: int) -> Similarities:
         """`count`: of the nearest."""
-        cosines = self._rows[: self._size] @ vector
+        query = np.ascontiguousarray(vector, dtype=np.float32)
         usually = kernel.Usual(self.scale.mean, self.scale.deviation)
+        coarse = self._coarse_rows if count < self._size else None
         # A small catalog says little about what is usual: it is taken together with what is usual elsewhere.
-        near, usual = kernel.nearest(
-            cosines, self._absent, prior=PRIOR_ENTRIES, usually=usually, least=self.scale.near, wanted=count
+        cosines, near, usual = kernel.nearest(
+            self._rows_at,
+            self._size,
+            query,
+            self._absent,
+            prior=PRIOR_ENTRIES,
+            usually=usually,
+            least=self.scale.near,
+            wanted=count,
+            coarse=coarse,
         )
-        return Similarities(cosines, usual, near)
+        return Similarities(query, cosines, usual, near, exact=coarse is None)
 
     def blend(self, words: kernel.Best, near: Slots, similarities: Similarities) -> kernel.Blend:
         """What was found by words or by meaning, best first."""
+        if not similarities.exact:
+            kernel.compare_exactly(self._rows_at, similarities.query, similarities.cosines, words.slots)
         return kernel.blend(
             words,
             near,

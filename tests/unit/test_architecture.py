@@ -26,7 +26,8 @@ ALLOWED = {
     "bm25": {"kernel", "word_scores", "document", "text", "concepts", "selection"},
     "names": {"text", "entry", "errors", "limits"},
     "embedders": {"embedders", "text", "entry"},
-    "vectors": {"kernel", "embedders", "entry"},
+    "coarse": {"kernel"},
+    "vectors": {"coarse", "kernel", "embedders", "entry"},
     "relevance": {"document", "concepts", "names"},
     "query": {"embedders", "relevance", "bm25", "names", "vectors", "document", "selection", "settings"},
     "strategies": {
@@ -194,7 +195,7 @@ ONLY_IN = {
     "rapidfuzz": {"names"},
     "Stemmer": {"text"},
     "ctypes": {"kernel", "word_scores", "allocator"},
-    "numpy": {"names", "kernel", "word_scores", "bm25", "vectors", "strategies", "embedders", "embeddings"},
+    "numpy": {"names", "kernel", "coarse", "word_scores", "bm25", "vectors", "strategies", "embedders", "embeddings"},
     "tokenizers": {"embedders"},
     "safetensors": {"embedders"},
     "onnxruntime": {"embedders"},
