@@ -69,6 +69,7 @@ class View:
     slots: dict[EntryKey, int]
     documents: list[Document | None]
     bm25: Bm25Index
+    names: NameIndex
     vectors: VectorIndex | None
 
     @classmethod
@@ -82,7 +83,8 @@ class View:
             documents.append(document)
             postings.append((slot, words, document.facets))
         vectors = None if embedder is None else VectorIndex.build(embedder, list(entries.by_key.values()), before)
-        return cls(entries, slots, documents, Bm25Index.build(postings), vectors)
+        names = NameIndex(enumerate(entries.by_key.values()))
+        return cls(entries, slots, documents, Bm25Index.build(postings), names, vectors)
 
     def after(self, change: Change, entries: Entries) -> "View":
         """The view once `change`, which led to `entries`, is indexed. Done once: it moves the index on."""
@@ -102,7 +104,8 @@ class View:
         if bm25.worn or len(documents) - len(slots) > MAX_HOLE_SHARE * len(documents):
             return View.of(entries, self.embedder, self.vectors)
         vectors = None if self.vectors is None else self.vectors.changed(removed=removed, added=change.upserts)
-        return View(entries, slots, documents, bm25, vectors)
+        names = self.names.changed(removed=removed, added=[(slots[entry.key], entry) for entry in change.upserts])
+        return View(entries, slots, documents, bm25, names, vectors)
 
     def filled(self, vectors: Mapping[Digest, Vector], scale: Scale) -> "View":
         """The view with vectors that were missing."""
@@ -139,10 +142,6 @@ class View:
     def rendered(self) -> Rendered:
         """Entries as messages, by slot and detail; see responses.py."""
         return {}
-
-    @functools.cached_property
-    def names(self) -> NameIndex:
-        return NameIndex((slot, document.entry) for slot, document in enumerate(self.documents) if document is not None)
 
     @functools.cached_property
     def indexes(self) -> Indexes:
@@ -192,7 +191,7 @@ class View:
         return selection.admits(slot, self.indexes.document(slot).facets)
 
 
-DERIVED = ("names", "servers", "by_name", "namespaces")
+DERIVED = ("servers", "by_name", "namespaces")
 
 ViewBuilder = Callable[[View, Mapping[EntryKey, Entry | None], Entries], View]
 

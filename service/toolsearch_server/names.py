@@ -1,18 +1,16 @@
 """The name index: regular expressions and near spellings. The only module that knows RE2 and RapidFuzz."""
 
 import functools
-import math
 import re
 import time
-from array import array
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
-from itertools import accumulate, islice
-from typing import NamedTuple
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 import numpy as np
 import re2
+from numpy.typing import NDArray
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
@@ -27,9 +25,16 @@ NEAR_NAMES = 3
 CORRECTION_CUTOFF = 0.75
 CORRECTIONS = 3
 MIN_CORRECTED_LENGTH = 4
+ROUNDING = 1e-6
 KEPT_CORRECTIONS = 2_000
 """Words whose corrections are remembered."""
-CHUNK_LINES = 3_000
+CHUNK_ENTRIES = 1_000
+LINES = 3
+"""Of an entry: its canonical name, alias and local name."""
+RECENT_NAMES, RECENT_SHARE = 256, 0.125
+"""So many entries, or such a share of the rest, are beside the rest."""
+
+Numbers = NDArray[np.int64]
 
 
 class Fit(IntEnum):
@@ -40,9 +45,18 @@ class Fit(IntEnum):
     INSIDE = 2
 
 
-class PatternHit(NamedTuple):
-    slot: int
-    fit: Fit
+NO_FIT = 3
+
+
+class PatternHits(NamedTuple):
+    """Entries that have a pattern in one of their names: slots, how well it fits, and the lengths of the canonical names."""
+
+    slots: Numbers
+    fits: Numbers
+    lengths: Numbers
+
+
+NO_HITS = PatternHits(*(np.zeros(0, dtype=np.int64) for _ in range(3)))
 
 
 class NearHit(NamedTuple):
@@ -51,58 +65,58 @@ class NearHit(NamedTuple):
 
 
 class NameIndex:
-    """Canonical names, aliases and local names of one catalog's entries; immutable. Parts are made when first needed."""
+    """Canonical names, aliases and local names of one catalog's entries; immutable. `changed` gives the next one.
+
+    What has come lately is beside the rest, which then need not be looked through again after each change.
+    """
 
     def __init__(self, entries: Iterable[tuple[int, Entry]]) -> None:
-        self._entries = list(entries)
+        self._base = _Names(entries)
+        self._recent = _Names(())
+        self._gone: frozenset[int] = frozenset()
         self._corrections: dict[str, Sequence[tuple[str, float]]] = {}
 
-    @functools.cached_property
-    def _exact(self) -> dict[str, list[int]]:
-        exact: dict[str, list[int]] = {}
-        for slot, entry in self._entries:
-            for name in {entry.name.casefold(), entry.alias.casefold(), entry.local_name.casefold()}:
-                exact.setdefault(name, []).append(slot)
-        return exact
+    def changed(self, *, removed: Iterable[int], added: Sequence[tuple[int, Entry]]) -> "NameIndex":
+        gone = self._gone | frozenset(removed)
+        recent = [item for item in self._recent.entries if item[0] not in gone] + list(added)
+        if len(recent) + len(gone) > max(RECENT_NAMES, len(self._base.entries) * RECENT_SHARE):
+            return NameIndex([*(item for item in self._base.entries if item[0] not in gone), *recent])
+        index = NameIndex(())
+        index._base, index._recent, index._gone = self._base, _Names(recent), gone
+        return index
+
+    @property
+    def _all(self) -> Sequence["_Names"]:
+        return (self._base, self._recent) if self._recent.entries else (self._base,)
 
     def exact(self, name: str) -> Sequence[int]:
         """Slots of the entries with this canonical name, alias or local name, whatever its case."""
-        return self._exact.get(name.strip().casefold(), ())
+        wanted = name.strip().casefold()
+        return [slot for names in self._all for slot in names.exact.get(wanted, ()) if slot not in self._gone]
 
-    @functools.cached_property
-    def _names(self) -> "_Lines":
-        return _Lines((name, slot) for slot, entry in self._entries for name in (entry.name, entry.alias, entry.local_name))
-
-    def matching(self, pattern: "Pattern", budget: "Budget") -> list[PatternHit]:
-        """Entries whose canonical name, alias or local name the pattern is found in, in the order of Fit."""
-        fits = dict.fromkeys(self._names.having(pattern, Fit.INSIDE, budget), Fit.INSIDE)
-        if fits:
-            fits.update(dict.fromkeys(self._names.having(pattern, Fit.PREFIX, budget), Fit.PREFIX))
-            fits.update(dict.fromkeys(self._names.having(pattern, Fit.WHOLE, budget), Fit.WHOLE))
-        return sorted((PatternHit(slot, fit) for slot, fit in fits.items()), key=lambda hit: hit.fit)
-
-    @functools.cached_property
-    def _spelled(self) -> list[str]:
-        return [text.spelled(entry.name) for _, entry in self._entries]
-
-    @functools.cached_property
-    def _spelled_local(self) -> list[str]:
-        return [text.spelled(entry.local_name) for _, entry in self._entries]
+    def matching(self, pattern: "Pattern", budget: "Budget") -> PatternHits:
+        """Entries whose canonical name, alias or local name the pattern is found in."""
+        hits = [names.matching(pattern, budget) for names in self._all]
+        found = PatternHits(*(np.concatenate(each) for each in zip(*hits, strict=True)))
+        if self._gone:
+            kept = ~np.isin(found.slots, np.fromiter(self._gone, dtype=np.int64))
+            found = PatternHits(*(each[kept] for each in found))
+        return found
 
     def near(self, name: str, cutoff: float = FUZZY_CUTOFF) -> list[NearHit]:
         """Entries with a name spelled like `name`, nearest first."""
         typed = text.spelled(name)
         best: dict[int, float] = {}
-        for names in (self._spelled_local, self._spelled):
-            for scorer in (fuzz.ratio, fuzz.token_sort_ratio):
-                for _, similarity, index in process.extract(typed, names, scorer=scorer, score_cutoff=cutoff, limit=None):
-                    slot, _ = self._entries[index]
-                    best[slot] = max(best.get(slot, 0.0), similarity / 100)
-        return sorted((NearHit(*item) for item in best.items()), key=lambda hit: -hit.similarity)
-
-    @functools.cached_property
-    def _vocabulary(self) -> "_Vocabulary":
-        return _Vocabulary({word for spelled in self._spelled for word in spelled.split()})
+        for names in self._all:
+            for spelled in (names.spelled_local, names.spelled):
+                places = spelled.perhaps_like(typed, cutoff / 100)
+                perhaps = [spelled.texts[place] for place in places]
+                for scorer in (fuzz.ratio, fuzz.token_sort_ratio):
+                    for _, similarity, index in process.extract(typed, perhaps, scorer=scorer, score_cutoff=cutoff, limit=None):
+                        slot, _ = names.entries[places[index]]
+                        best[slot] = max(best.get(slot, 0.0), similarity / 100)
+        found = (NearHit(*item) for item in best.items() if item[0] not in self._gone)
+        return sorted(found, key=lambda hit: (-hit.similarity, hit.slot))
 
     def corrections(self, word: str) -> Sequence[tuple[str, float]]:
         """Words in names that `word` may be a misspelling of, with their similarity."""
@@ -116,9 +130,12 @@ class NameIndex:
         return known
 
     def _nearest_words(self, word: str) -> Sequence[tuple[str, float]]:
+        perhaps = set[str]()
+        for names in self._all:
+            perhaps.update(names.vocabulary.texts[place] for place in names.vocabulary.perhaps_one_of(word))
         found = process.extract(
             word,
-            self._vocabulary.perhaps_like(word),
+            sorted(perhaps),
             scorer=OSA.normalized_similarity,
             score_cutoff=CORRECTION_CUTOFF,
             limit=CORRECTIONS,
@@ -126,22 +143,80 @@ class NameIndex:
         return tuple((candidate, similarity) for candidate, similarity, _ in found)
 
 
-class _Vocabulary:
-    """Words by length, each with its letters as bits: most words are unlike a given one at a glance."""
+class _Names:
+    """The names of some entries; immutable. Parts are made when first needed."""
 
-    def __init__(self, words: Iterable[str]) -> None:
-        self._words = sorted(words, key=lambda word: (len(word), word))
-        self._lengths = [len(word) for word in self._words]
-        self._letters = np.array([_letters(word) for word in self._words], dtype=np.uint32)
+    def __init__(self, entries: Iterable[tuple[int, Entry]]) -> None:
+        self.entries = list(entries)
 
-    def perhaps_like(self, word: str) -> list[str]:
-        """All words that may be CORRECTION_CUTOFF like `word`, and few others."""
-        shortest, longest = math.ceil(len(word) * CORRECTION_CUTOFF), math.floor(len(word) / CORRECTION_CUTOFF)
-        first, end = bisect_left(self._lengths, shortest), bisect_right(self._lengths, longest)
-        edits = math.floor(longest * (1 - CORRECTION_CUTOFF))
-        # An edit takes away one letter at most, and brings another one.
-        like = np.bitwise_count(self._letters[first:end] ^ np.uint32(_letters(word))) <= 2 * edits
-        return [self._words[place] for place in (first + like.nonzero()[0]).tolist()]
+    @functools.cached_property
+    def exact(self) -> dict[str, list[int]]:
+        exact: dict[str, list[int]] = {}
+        for slot, entry in self.entries:
+            for name in {entry.name.casefold(), entry.alias.casefold(), entry.local_name.casefold()}:
+                exact.setdefault(name, []).append(slot)
+        return exact
+
+    @functools.cached_property
+    def spelled(self) -> "_Spellings":
+        return _Spellings([text.spelled(entry.name) for _, entry in self.entries])
+
+    @functools.cached_property
+    def spelled_local(self) -> "_Spellings":
+        return _Spellings([text.spelled(entry.local_name) for _, entry in self.entries])
+
+    @functools.cached_property
+    def vocabulary(self) -> "_Spellings":
+        return _Spellings(list({word for spelled in self.spelled.texts for word in spelled.split()}))
+
+    @functools.cached_property
+    def _chunks(self) -> "list[_Chunk]":
+        entries = [entry for _, entry in self.entries]
+        return [_Chunk(entries[first : first + CHUNK_ENTRIES]) for first in range(0, len(entries), CHUNK_ENTRIES)]
+
+    @functools.cached_property
+    def _slots(self) -> Numbers:
+        return np.array([slot for slot, _ in self.entries], dtype=np.int64)
+
+    @functools.cached_property
+    def _lengths(self) -> Numbers:
+        return np.array([len(entry.name) for _, entry in self.entries], dtype=np.int64)
+
+    def matching(self, pattern: "Pattern", budget: "Budget") -> PatternHits:
+        fits = np.full(len(self.entries), NO_FIT, dtype=np.int64)
+        for number, chunk in enumerate(self._chunks):
+            budget.check()
+            first = number * CHUNK_ENTRIES
+            chunk.fit(pattern, fits[first : first + CHUNK_ENTRIES])
+        (places,) = (fits < NO_FIT).nonzero()
+        return PatternHits(self._slots[places], fits[places], self._lengths[places])
+
+
+class _Spellings:
+    """Texts with their lengths and their letters as bits: most are unlike a given one at a glance.
+
+    An edit that replaces takes away one letter at most and brings one, any other edit does one of the two.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.texts = texts
+        self._lengths = np.array([len(each) for each in texts], dtype=np.int64)
+        self._letters = np.array([_letters(each) for each in texts], dtype=np.uint32)
+
+    def perhaps_one_of(self, word: str) -> list[int]:
+        """Places of all that may be CORRECTION_CUTOFF like `word`, and few others: edits are a share of the longer one."""
+        edits = np.floor(np.maximum(self._lengths, len(word)) * (1 - CORRECTION_CUTOFF))
+        return self._within(word, abs(self._lengths - len(word)) <= edits, 2 * edits)
+
+    def perhaps_like(self, typed: str, least: float) -> list[int]:
+        """Places of all whose ratio may be `least`: insertions and deletions are a share of both lengths."""
+        edits = (self._lengths + len(typed)) * (1 - least) + ROUNDING
+        return self._within(typed, abs(self._lengths - len(typed)) <= edits, edits)
+
+    def _within(self, typed: str, length_fits: NDArray[np.bool_], edits: NDArray[Any]) -> list[int]:
+        different = np.bitwise_count(self._letters ^ np.uint32(_letters(typed)))
+        places: list[int] = (length_fits & (different <= edits)).nonzero()[0].tolist()
+        return places
 
 
 def _letters(word: str) -> int:
@@ -194,6 +269,7 @@ class Pattern:
         options.max_mem = self._max_mem
         options.log_errors = False
         options.never_nl = True
+        options.never_capture = True
         return re2.compile(source, options)
 
     @functools.cached_property
@@ -204,7 +280,6 @@ class Pattern:
         try:
             return {
                 Fit.INSIDE: self._compiled(f"(?m)(?:{self._source}).*"),
-                Fit.PREFIX: self._compiled(f"(?m)^(?:{self._source}).*"),
                 Fit.WHOLE: self._compiled(f"(?m)^(?:{self._source})$"),
             }
         except re2.error:  # the longer programs need more memory than the pattern alone
@@ -229,37 +304,60 @@ _LINE_SENSITIVE = re.compile(r"\\[AzCQ]|\(\?[a-zA-Z]*-?[a-zA-Z]*[smU-]")
 """Ends of the text, single bytes, quoting that may swallow what is put around, flags other than i."""
 
 
-class _Lines:
-    """Names, one a line, searched in sweeps over thousands of them; each belongs to a slot."""
-
-    def __init__(self, lines: Iterable[tuple[str, int]]) -> None:
-        remaining = iter(lines)
-        self._chunks: list[_Chunk] = []
-        while chunk := list(islice(remaining, CHUNK_LINES)):
-            self._chunks.append(_Chunk(chunk))
-
-    def having(self, pattern: Pattern, fit: Fit, budget: Budget) -> Iterator[int]:
-        """Slots of the lines that the pattern fits so; a slot may come twice."""
-        for chunk in self._chunks:
-            budget.check()
-            yield from chunk.having(pattern, fit)
-
-
 class _Chunk:
-    def __init__(self, lines: Sequence[tuple[str, int]]) -> None:
-        self._slots = array("q", (slot for _, slot in lines))
-        encoded = [line.encode() for line, _ in lines]
-        self._starts = array("q", accumulate((len(line) + 1 for line in encoded[:-1]), initial=0))
-        self._buffer = b"\n".join(encoded)
+    """The names of some entries, three lines each, searched in one sweep."""
 
-    def having(self, pattern: Pattern, fit: Fit) -> Iterator[int]:
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self._lines = _Lines.of([line.encode() for each in entries for line in (each.name, each.alias, each.local_name)])
+
+    def fit(self, pattern: Pattern, fits: Numbers) -> None:
+        """Lower the `fits` of the entries that have the pattern."""
         regexps = pattern.by_line
         if regexps is None:
-            lines = zip(self._buffer.split(b"\n"), self._slots, strict=True)
-            yield from (slot for line, slot in lines if pattern.fits(line, fit))
+            for line, name in enumerate(self._lines.buffer.split(b"\n")):
+                found = next((fit for fit in Fit if pattern.fits(name, fit)), None)
+                if found is not None:
+                    fits[line // LINES] = min(fits[line // LINES], found)
             return
-        for match in regexps[fit].finditer(self._buffer):
-            yield self._slots[bisect_right(self._starts, match.start()) - 1]
+        lines, at_start = self._lines.having(regexps[Fit.INSIDE])
+        np.minimum.at(fits, lines // LINES, np.where(at_start, Fit.PREFIX, Fit.INSIDE))
+        # A match is the leftmost one: on the other lines there is none at the start.
+        lines = lines[at_start]
+        if len(lines):
+            whole, _ = self._lines.some(lines).having(regexps[Fit.WHOLE])
+            fits[lines[whole] // LINES] = Fit.WHOLE
+
+
+class _Lines(NamedTuple):
+    buffer: bytes
+    starts: Numbers
+    """Of the lines, and where another one would start."""
+
+    @classmethod
+    def of(cls, lines: Sequence[bytes]) -> "_Lines":
+        return cls(b"\n".join(lines), np.array([*accumulate((len(line) + 1 for line in lines), initial=0)], dtype=np.int64))
+
+    def some(self, lines: Numbers) -> "_Lines":
+        bounds = zip(self.starts[lines].tolist(), self.starts[lines + 1].tolist(), strict=True)
+        return _Lines.of([self.buffer[start : end - 1] for start, end in bounds])
+
+    def having(self, regexp: "re2._Regexp") -> tuple[Numbers, NDArray[np.bool_]]:
+        """The lines that match, and whether from their start on."""
+        starts = np.fromiter(_match_starts(regexp, self.buffer), dtype=np.int64)
+        lines = self.starts.searchsorted(starts, "right") - 1
+        return lines, self.starts[lines] == starts
+
+
+def _match_starts(regexp: "re2._Regexp", buffer: bytes) -> Iterator[int]:
+    """Like `finditer`, which takes most of its time on making an object for each match."""
+    find = regexp._regexp.Match
+    place, end = 0, len(buffer)
+    while place <= end:
+        (start, past), *_ = find(re2._Anchor.UNANCHORED, buffer, place, end)
+        if start < 0:
+            return
+        yield start
+        place = past + 1  # the end of a line: matches go on to there
 
 
 def looks_like_pattern(query: str) -> bool:

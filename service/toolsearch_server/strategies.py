@@ -14,7 +14,7 @@ from toolsearch_server.document import Document
 from toolsearch_server.errors import EmbeddingsUnavailable, PatternInvalid, StrategyUnavailable
 from toolsearch_server.kernel import Blend
 from toolsearch_server.limits import Limits
-from toolsearch_server.names import Pattern, looks_like_pattern
+from toolsearch_server.names import NO_HITS, Fit, Pattern, PatternHits, looks_like_pattern
 from toolsearch_server.query import Candidate, Found, Indexes, Part, Query, SearchField, Strategy, both, one_part
 from toolsearch_server.relevance import (
     ELSEWHERE_RELEVANCE,
@@ -46,6 +46,8 @@ GUESS_WEIGHT = 0.8
 
 SYNONYM_WEIGHT = 0.9
 """What a synonym counts that the catalog's settings give."""
+
+LONGER_THAN_NAMES = 1_000_000
 
 USAGE_WEIGHT = 0.05
 """What the entry that is used most gains, as a share of the best score. Little: it decides between matches that are about as
@@ -264,17 +266,23 @@ def _nearest(indexes: Indexes, selection: Selection, near: Similarities, count: 
 
 def _regex(indexes: Indexes, query: Query, selection: Selection, limits: Limits) -> Found:
     pattern = Pattern(query.texts[0], case_sensitive=query.case_sensitive, limits=limits, field=query.place)
-    ranked: dict[int, tuple[float, str]] = {}
-    if SearchField.NAME in query.fields:
-        for slot, fit in indexes.names.matching(pattern, query.budget):
-            ranked[slot] = (FIT_RELEVANCE[fit], f"pattern {FIT_REASON[fit]}")
+    by_name = indexes.names.matching(pattern, query.budget) if SearchField.NAME in query.fields else NO_HITS
+    if selection != EVERYTHING:
+        admitted = np.array([indexes.admits(selection, slot) for slot in by_name.slots.tolist()], dtype=bool)
+        by_name = PatternHits(*(each[admitted] for each in by_name))
+    slots = frozenset(by_name.slots.tolist())
+    elsewhere: dict[int, str] = {}
     for place in sorted(query.fields - {SearchField.NAME}):
         for slot, document in enumerate(indexes.documents):
             query.budget.check()
-            if document is not None and slot not in ranked and pattern.found_in(_content(document, place)):
-                ranked[slot] = (ELSEWHERE_RELEVANCE, f"pattern is in the {place.name.lower()}")
-    admitted = [(slot, *why) for slot, why in ranked.items() if indexes.admits(selection, slot)]
-    admitted.sort(key=lambda item: (-item[1], *_shortest_first(indexes.document(item[0]))))
+            if document is None or slot in slots or slot in elsewhere:
+                continue
+            if indexes.admits(selection, slot) and pattern.found_in(_content(document, place)):
+                elsewhere[slot] = f"pattern is in the {place.name.lower()}"
+    ranked = [(slot, FIT_RELEVANCE[fit], f"pattern {FIT_REASON[fit]}") for slot, fit in _best_fits(by_name, query.limit)]
+    if len(slots) < query.limit:
+        ranked += [(slot, ELSEWHERE_RELEVANCE, reason) for slot, reason in elsewhere.items()]
+    ranked.sort(key=lambda item: (-item[1], *_shortest_first(indexes.document(item[0]))))
     candidates = [
         Candidate(
             slot,
@@ -282,9 +290,19 @@ def _regex(indexes: Indexes, query: Query, selection: Selection, limits: Limits)
             partial(judge_pattern, relevance, reason),
             partial(_pattern_parts, relevance, reason, rank),
         )
-        for rank, (slot, relevance, reason) in enumerate(admitted[: query.limit])
+        for rank, (slot, relevance, reason) in enumerate(ranked[: query.limit])
     ]
-    return Found(candidates, len(admitted), Strategy.REGEX, slots=frozenset(slot for slot, _, _ in admitted))
+    found = slots.union(elsewhere)
+    return Found(candidates, len(found), Strategy.REGEX, slots=found)
+
+
+def _best_fits(hits: PatternHits, count: int) -> list[tuple[int, Fit]]:
+    """The best `count`, and all that are as good as the last of them but for the letters of their names."""
+    if len(hits.slots) > count:
+        merits = hits.fits * LONGER_THAN_NAMES + hits.lengths
+        last = np.partition(merits, count - 1)[count - 1]
+        hits = PatternHits(*(each[merits <= last] for each in hits))
+    return [(slot, Fit(fit)) for slot, fit in zip(hits.slots.tolist(), hits.fits.tolist(), strict=True)]
 
 
 def _content(document: Document, place: SearchField) -> str:

@@ -12,6 +12,7 @@ import ctypes
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -65,18 +66,17 @@ class _Kinds:
 
     def __init__(self) -> None:
         self._codes: dict[_Kind, int] = {}
-        self._kinds: list[_Kind] = []
+        self._kinds = np.zeros((0, len(_Kind._fields)))
 
     def code(self, kind: _Kind) -> int:
-        code = self._codes.get(kind)
-        if code is None:
-            code = self._codes[kind] = len(self._kinds)
-            self._kinds.append(kind)
-        return code
+        return self._codes.setdefault(kind, len(self._codes))
 
     def worths(self, weights: Sequence[float], averages: Sequence[float]) -> Scores:
         """By code: what a posting contributes, but for how rare its term is."""
-        field, frequency, length = np.array(self._kinds, dtype=np.float64).reshape(-1, 3).T
+        new = [*islice(self._codes, len(self._kinds), None)]
+        if new:
+            self._kinds = np.concatenate((self._kinds, np.array(new, dtype=np.float64)))
+        field, frequency, length = self._kinds.T
         average = np.array(averages)[field.astype(np.intp)]
         weight = np.array(weights)[field.astype(np.intp)]
         worths: Scores = weight * (1 + K1) * frequency / (frequency + K1 * (1 - B + B * length / average))

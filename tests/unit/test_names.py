@@ -90,7 +90,8 @@ def test_one_sweep_over_all_names_finds_what_a_search_in_each_finds(names: list[
         assume(False)
         return
     view = view_of(*(tool(name) for name in names))
-    found = {view.entry(hit.slot).name: hit.fit for hit in view.indexes.names.matching(pattern, UNBOUNDED)}
+    hits = view.indexes.names.matching(pattern, UNBOUNDED)
+    found = {view.entry(slot).name: fit for slot, fit in zip(hits.slots.tolist(), hits.fits.tolist(), strict=True)}
 
     options = re2.Options()
     options.case_sensitive = sensitive
@@ -101,9 +102,9 @@ def test_one_sweep_over_all_names_finds_what_a_search_in_each_finds(names: list[
         assert (entry.name in found) == any(alone.search(text) for text in texts)
         if entry.name in found:
             whole = any(alone.fullmatch(text) for text in texts)
-            assert (found[entry.name] is Fit.WHOLE) == whole
+            assert (found[entry.name] == Fit.WHOLE) == whole
             if not whole:
-                assert (found[entry.name] is Fit.PREFIX) == any(alone.match(text) for text in texts)
+                assert (found[entry.name] == Fit.PREFIX) == any(alone.match(text) for text in texts)
 
 
 SIMPLE = st.recursive(

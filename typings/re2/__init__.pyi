@@ -1,5 +1,3 @@
-from collections.abc import Iterator
-
 class error(Exception): ...
 
 class Options:
@@ -7,6 +5,14 @@ class Options:
     log_errors: bool
     never_nl: bool
     case_sensitive: bool
+    never_capture: bool
+
+class _Anchor:
+    UNANCHORED: _Anchor
+
+class _Compiled:
+    """The library's own object, which the others are around."""
+    def Match(self, anchor: _Anchor, text: bytes, pos: int, endpos: int, /) -> list[tuple[int, int]]: ...
 
 class _Match:
     def start(self) -> int: ...
@@ -14,9 +20,9 @@ class _Match:
 
 class _Regexp:
     programsize: int
+    _regexp: _Compiled
     def search(self, text: bytes) -> _Match | None: ...
     def match(self, text: bytes) -> _Match | None: ...
     def fullmatch(self, text: bytes) -> _Match | None: ...
-    def finditer(self, text: bytes) -> Iterator[_Match]: ...
 
 def compile(pattern: str, options: Options | None = None) -> _Regexp: ...
