@@ -58,7 +58,7 @@ class Coarse(NamedTuple):
             safe = np.maximum(steps[part], np.finfo(np.float32).tiny)[:, None]
             codes[part] = np.rint(added / safe)
             lost[part] = np.linalg.norm(added - codes[part] * safe, axis=1)
-            total += added.sum(axis=0)
+            total += added.sum(axis=0, dtype=np.float64)
             squares += added.T.astype(np.float64) @ added.astype(np.float64)
         gone = rows[removed].astype(np.float64)
         return Coarse(codes, steps, lost, size, total - gone.sum(axis=0), squares - gone.T @ gone)

@@ -5,11 +5,15 @@ import pytest
 import re2
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from rapidfuzz import fuzz, process
+from rapidfuzz.distance import OSA
 
-from support import draft, names_found, ranked, tool, view_of
+from support import draft, entries_of, names_found, ranked, tool, view_of
+from toolsearch_server import text
+from toolsearch_server.entry import Entry
 from toolsearch_server.errors import LimitExceeded, PatternInvalid, SearchTooCostly
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
-from toolsearch_server.names import Fit, Pattern, looks_like_pattern
+from toolsearch_server.names import Fit, NameIndex, Pattern, looks_like_pattern
 from toolsearch_server.query import UNBOUNDED, Query, SearchField, Strategy
 
 
@@ -20,6 +24,11 @@ def regex(names: Sequence[str], pattern: str, **options: object) -> list[str]:
 
 def checked(pattern: str, limits: Limits = DEFAULT_LIMITS, *, case_sensitive: bool = False) -> Pattern:
     return Pattern(pattern, case_sensitive=case_sensitive, limits=limits, field="queries[0]")
+
+
+def entry_named(name: str) -> Entry:
+    (entry,) = entries_of([draft(tool(name))]).by_key.values()
+    return entry
 
 
 NAME = st.text(alphabet="abcAB_.-12é日", min_size=1, max_size=8).filter(
@@ -270,3 +279,60 @@ def test_near_names_are_offered_when_nothing_matches() -> None:
     found = ranked(view, "xreate_issux", strategy=Strategy.BM25)
     assert found.matches == []
     assert found.near_names == ("create_issue",)
+
+
+CHANGES = st.lists(
+    st.tuples(st.lists(st.integers(0, 30), max_size=3), st.lists(NAME, max_size=3)),
+    max_size=6,
+)
+
+
+@given(st.lists(NAME, max_size=6), CHANGES, NAME)
+def test_names_that_change_are_found_as_if_they_had_always_been_there(
+    first: list[str], changes: list[tuple[list[int], list[str]]], asked: str
+) -> None:
+    entries = {slot: entry_named(name) for slot, name in enumerate(first)}
+    index = NameIndex(entries.items())
+    for removed, added in changes:
+        gone = [slot for slot in removed if slot in entries]
+        start = 1 + max(entries, default=-1) + 31
+        come = [(start + number, entry_named(name)) for number, name in enumerate(added)]
+        entries = {slot: entry for slot, entry in entries.items() if slot not in gone} | dict(come)
+        index = index.changed(removed=gone, added=come)
+    anew = NameIndex(entries.items())
+    assert sorted(index.exact(asked)) == sorted(anew.exact(asked))
+    assert sorted(index.near(asked)) == sorted(anew.near(asked))
+    pattern = checked("a|b")
+    assert sorted(index.matching(pattern, UNBOUNDED).slots.tolist()) == sorted(anew.matching(pattern, UNBOUNDED).slots.tolist())
+
+
+@given(
+    st.lists(st.text(alphabet="abcde", min_size=1, max_size=9), min_size=1, unique=True),
+    st.text("abcde", min_size=4, max_size=9),
+)
+def test_no_correction_is_lost_at_a_glance(words: list[str], asked: str) -> None:
+    index = NameIndex(enumerate(entry_named(word) for word in words))
+    known = {word for name in words for word in text.spelled(entry_named(name).name).split()}
+    expected = process.extract(asked, sorted(known), scorer=OSA.normalized_similarity, score_cutoff=0.75, limit=3)
+    assert [(word, similarity) for word, similarity in index.corrections(asked)] == [each[:2] for each in expected]
+
+
+@given(
+    st.lists(st.text(alphabet="abcde_", min_size=1, max_size=12), min_size=1, unique=True),
+    st.text("abcde ", min_size=1, max_size=12),
+)
+def test_no_near_name_is_lost_at_a_glance(names: list[str], asked: str) -> None:
+    index = NameIndex(enumerate(entry_named(name) for name in names))
+    typed = text.spelled(asked)
+    entries = [entry_named(name) for name in names]
+    expected = {
+        slot: max(
+            scorer(typed, text.spelled(name)) / 100
+            for scorer in (fuzz.ratio, fuzz.token_sort_ratio)
+            for name in (entry.name, entry.local_name)
+        )
+        for slot, entry in enumerate(entries)
+    }
+    for cutoff in (55.0, 70.0):
+        near = dict(index.near(asked, cutoff))
+        assert near == {slot: pytest.approx(ratio) for slot, ratio in expected.items() if ratio * 100 >= cutoff}

@@ -1,12 +1,15 @@
 """Search by meaning, with the built-in model."""
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from support import draft, entries_of, names_found, ranked, tool
 from toolsearch_server.catalog import View
 from toolsearch_server.changes import NO_ENTRIES, Version, plan_apply, plan_sync
-from toolsearch_server.embedders import Embedder
-from toolsearch_server.embedders.static import static_embedder
+from toolsearch_server.embedders import EmbeddedText, Embedder
+from toolsearch_server.embedders.static import StaticEmbedder, static_embedder
 from toolsearch_server.limits import DEFAULT_LIMITS
 from toolsearch_server.query import Strategy
 from toolsearch_server.relevance import MatchedBy
@@ -123,3 +126,12 @@ def test_an_older_view_is_untouched_by_a_newer_one(embedder: Embedder) -> None:
     after = before.after(change, entries.after(change, Version("e", 2)))
     assert names_found(before, "wire cash", strategy=Strategy.SEMANTIC) == expected
     assert names_found(after, "wire cash", strategy=Strategy.SEMANTIC)[0] == "bank.wire_cash"
+
+
+@given(st.text(alphabet="ab c,.<>s/_▁é日\n\t", max_size=40) | st.text(max_size=30))
+def test_a_query_has_the_vector_of_its_whole_text_whether_its_words_are_remembered_or_not(
+    embedder: Embedder, query: str
+) -> None:
+    assert isinstance(embedder, StaticEmbedder)
+    whole = embedder.embed_entries([EmbeddedText(query, "")])[0]
+    np.testing.assert_allclose(embedder.embed_query(query), whole, atol=1e-5)
