@@ -95,7 +95,7 @@ def expected_nearest(cosines: kernel.Cosines, absent: list[int], least: float, w
     return sorted(near, key=lambda slot: (-cosines[slot], slot))[:wanted]
 
 
-@given(st.lists(UNITS, min_size=1, max_size=30), UNITS, st.integers(1, 12), st.floats(-1, 1), st.data())
+@given(st.lists(UNITS, min_size=1, max_size=30), UNITS, st.integers(1, 12), st.floats(-0.9, 1), st.data())
 def test_the_nearest_are_the_nearest_with_and_without_a_coarse_copy(
     units: list[kernel.Cosines], query: kernel.Cosines, wanted: int, least: float, data: st.DataObject
 ) -> None:
@@ -129,8 +129,8 @@ def test_a_coarse_copy_that_changes_is_one_that_is_made_anew() -> None:
     removed = np.array([3, 250], dtype=np.int64)
     anew = Coarse.of(rows, 300, removed)
     changed = Coarse.of(rows[:200], 200, removed[:1]).changed(rows, 300, removed[1:])
-    for ours, expected in zip(changed[:3] + changed[4:], anew[:3] + anew[4:], strict=True):
-        np.testing.assert_allclose(ours, expected, atol=1e-9)
+    for part in ("codes", "steps", "lost", "sum", "squares"):
+        np.testing.assert_allclose(getattr(changed, part), getattr(anew, part), atol=1e-9)
 
 
 def test_of_equal_cosines_the_first_are_taken() -> None:
