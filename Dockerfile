@@ -2,14 +2,14 @@
 # tests/image runs these steps in a debootstrapped root: make test-image.
 
 FROM debian:trixie-slim AS build
-RUN apt-get update && apt-get install --yes --no-install-recommends ca-certificates python3 python3-venv
+RUN apt-get update && apt-get install --yes --no-install-recommends ca-certificates gcc libc6-dev python3 python3-venv
 RUN python3 -m venv /opt/uv && /opt/uv/bin/pip install --no-cache-dir --disable-pip-version-check uv==0.13.8
 ENV UV_NO_CACHE=1 UV_PYTHON_DOWNLOADS=never
 WORKDIR /build
 COPY requirements.image.lock requirements.lock ./
 RUN /opt/uv/bin/uv venv --quiet --python /usr/bin/python3 /opt/toolsearch
 RUN /opt/uv/bin/uv pip sync --quiet --python /opt/toolsearch --require-hashes --compile-bytecode requirements.image.lock
-COPY pyproject.toml README.md CHANGELOG.md ./
+COPY pyproject.toml hatch_build.py README.md CHANGELOG.md ./
 COPY service service
 COPY clients/python clients/python
 # What builds the wheels is locked, too.

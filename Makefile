@@ -1,6 +1,8 @@
 # toolsearch. `make help` lists what there is; every target sets up what it needs, inside the repository.
 
 UV_VERSION := 0.13.8
+# A C compiler, where there is none.
+ZIG_VERSION := 0.17.0
 UV ?= $(or $(shell command -v uv 2>/dev/null),$(CURDIR)/.cache/bootstrap/bin/uv)
 BIN := .venv/bin
 READY := .venv/.ready
@@ -41,9 +43,11 @@ $(CURDIR)/.cache/bootstrap/bin/uv:
 	python3 -m venv .cache/bootstrap || { echo "python3 cannot make environments: install python3-venv, or uv itself"; exit 1; }
 	.cache/bootstrap/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 
-$(READY): requirements.lock pyproject.toml clients/python/pyproject.toml | $(UV)
+# Our own distribution has a compiled part: where there is no C compiler, one comes from PyPI.
+$(READY): requirements.lock pyproject.toml clients/python/pyproject.toml service/toolsearch_server/kernel.c hatch_build.py | $(UV)
 	$(UV) venv --quiet --allow-existing --python '>=3.11' .venv
 	$(UV) pip sync --quiet --python .venv --require-hashes requirements.lock
+	@command -v $(firstword $(CC)) >/dev/null || $(UV) pip install --quiet --python .venv ziglang==$(ZIG_VERSION)
 	$(UV) pip install --quiet --python .venv --no-deps --no-build-isolation --editable clients/python --editable .
 	@touch $@
 
@@ -141,7 +145,7 @@ test-adapters: .cache/frameworks/.ready .cache/bigtool/.ready | $(UV) ## the ada
 test-fast-agent: .cache/fast-agent/.ready
 	.cache/fast-agent/bin/pytest tests/adapters/test_fast_agent.py
 
-$(ENVIRONMENTS): .cache/%/.ready: tests/adapters/%.lock pyproject.toml clients/python/pyproject.toml | $(UV)
+$(ENVIRONMENTS): .cache/%/.ready: tests/adapters/%.lock pyproject.toml clients/python/pyproject.toml | $(READY)
 	$(UV) venv --quiet --allow-existing --python $(if $(filter fast-agent,$*),$(NEWER_PYTHON),'>=3.11') .cache/$*
 	$(UV) pip sync --quiet --python .cache/$* --require-hashes tests/adapters/$*.lock
 	$(UV) pip install --quiet --python .cache/$* --no-deps --no-build-isolation --editable clients/python --editable .
@@ -208,7 +212,7 @@ bench: $(READY) ## measure, with pytest-benchmark
 quality: .cache/peers/.ready ## retrieval quality on labelled sets, next to other searchers; QUALITY="auto --distractors" for more
 	PYTHONPATH=bench:tests .cache/peers/bin/python -m quality $(QUALITY)
 
-.cache/peers/.ready: bench/requirements.lock pyproject.toml clients/python/pyproject.toml | $(UV)
+.cache/peers/.ready: bench/requirements.lock pyproject.toml clients/python/pyproject.toml | $(READY)
 	$(UV) venv --quiet --allow-existing --python '>=3.11' .cache/peers
 	$(UV) pip sync --quiet --python .cache/peers --require-hashes bench/requirements.lock
 	$(UV) pip install --quiet --python .cache/peers --no-deps --no-build-isolation --editable clients/python --editable .
@@ -223,4 +227,5 @@ minilm: .cache/minilm/model.onnx ## a transformer to measure with: make quality 
 
 clean: ## remove what was installed and built, not the data
 	rm -rf $(addprefix $(TYPESCRIPT_CLIENT)/,node_modules dist build)
+	rm -f service/toolsearch_server/libkernel.so
 	rm -rf .venv .cache dist clients/python/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

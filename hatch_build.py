@@ -17,24 +17,36 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 SOURCE = Path("service/toolsearch_server/kernel.c")
 LIBRARY = SOURCE.with_name("libkernel.so")
 FLAGS = ["-O3", "-shared", "-fPIC"]
+ZIG = "ziglang>=0.15"
 
 
 class BuildHook(BuildHookInterface[Any]):
+    def dependencies(self) -> list[str]:
+        return [] if _own_compiler() else [ZIG]
+
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        del version
-        root = Path(self.root)
-        # To another name first: a server that runs keeps the library that it has.
-        made = root / LIBRARY.with_suffix(".new")
-        command = [*_compiler(), *FLAGS, "-o", str(made), str(root / SOURCE), "-lm"]
-        subprocess.run(command, check=True)  # noqa: S603
-        made.replace(root / LIBRARY)
+        """`version` is `standard` for a wheel, and `editable`."""
+        source, library = Path(self.root) / SOURCE, Path(self.root) / LIBRARY
+        if version == "standard" or not library.exists() or library.stat().st_mtime < source.stat().st_mtime:
+            _compile(source, library)
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{platform}"
         build_data["artifacts"].append(str(LIBRARY))
 
 
-def _compiler() -> list[str]:
+def _compile(source: Path, library: Path) -> None:
+    # Under another name first: a server that runs keeps the library that it has.
+    made = library.with_suffix(f".{os.getpid()}")
+    compiler = _own_compiler() or [sys.executable, "-m", "ziglang", "cc"]
+    try:
+        subprocess.run([*compiler, *FLAGS, "-o", str(made), str(source), "-lm"], check=True)  # noqa: S603
+        made.replace(library)
+    finally:
+        made.unlink(missing_ok=True)
+
+
+def _own_compiler() -> list[str]:
     if os.environ.get("CC"):
         return shlex.split(os.environ["CC"])
-    return ["cc"] if shutil.which("cc") else [sys.executable, "-m", "ziglang", "cc"]
+    return ["cc"] if shutil.which("cc") else []
