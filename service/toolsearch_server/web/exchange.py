@@ -1,6 +1,7 @@
 """One HTTP request and its answer, as a call's context: what gRPC's own context tells, told from headers."""
 
 import asyncio
+import re
 import secrets
 import time
 from collections.abc import AsyncIterator, Coroutine
@@ -24,6 +25,9 @@ BODY_SECONDS = 60.0
 LONGEST_TIMEOUT = 24 * 3600.0
 
 
+_SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
+
+
 class Gone(Exception):
     """Nobody is there any more to be answered."""
 
@@ -35,7 +39,6 @@ class Exchange:
         self._scope = scope
         self._receive = receive
         self._send = send
-        self._unread = True
         self._metadata: list[tuple[str, str]] = []
         self._deadline: float | None = None
         self.begun = False
@@ -92,7 +95,6 @@ class Exchange:
                     if len(read) > most:
                         raise _too_large(len(read), most)
                     if not message.get("more_body", False):
-                        self._unread = False
                         return bytes(read)
         except TimeoutError:
             raise misdirected("the body took too long to arrive", code=DEADLINE_EXCEEDED, http_status=408) from None
@@ -132,8 +134,6 @@ class Exchange:
         known = [(b"content-type", content_type), (b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
         if self.request_id:
             known.append((REQUEST_ID_HEADER.encode(), self.request_id.encode()))
-        if self._unread:
-            known.append((b"connection", b"close"))  # rather than read what nobody wants
         await self._send({"type": "http.response.start", "status": status, "headers": known + (headers or [])})
 
     async def send(self, data: bytes) -> None:
@@ -147,10 +147,7 @@ class Exchange:
 
 
 def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
+    seconds = float(text) if _SECONDS.fullmatch(text) else 0.0
     if not 0 < seconds <= LONGEST_TIMEOUT:
         allowed = f"seconds, more than 0 and at most {LONGEST_TIMEOUT:.0f}"
         raise refused(FieldInvalid(f"{TIMEOUT_HEADER} is no timeout", field=TIMEOUT_HEADER, given=text, allowed=allowed))
@@ -160,9 +157,11 @@ def _seconds(text: str) -> float:
 def _pair(name: bytes, value: bytes) -> tuple[str, str]:
     key = name.decode("ascii")
     try:
-        text = value.decode("ascii")
+        text = value.decode()
     except UnicodeDecodeError:
-        raise refused(FieldInvalid(f"the header {key} is not ASCII", field=key, allowed="printable ASCII characters")) from None
+        raise refused(FieldInvalid(f"the header {key} is not UTF-8", field=key, allowed="UTF-8")) from None
+    if key == REQUEST_ID_HEADER and not (text.isascii() and text.isprintable()):
+        raise refused(FieldInvalid(f"the header {key} is not ASCII", field=key, allowed="printable ASCII characters"))
     return key, text
 
 
