@@ -25,7 +25,7 @@ BODY_SECONDS = 60.0
 LONGEST_TIMEOUT = 24 * 3600.0
 
 
-_SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
+_SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,30})?")
 
 
 class Gone(Exception):
