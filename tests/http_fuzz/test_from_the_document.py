@@ -37,9 +37,9 @@ def test_answers_are_what_the_document_says_and_nothing_fails(target: tuple[Call
     url = f"http://{caller.address}/v1/openapi.json"
     patience = ["--header", "x-toolsearch-timeout: 0.05"]
     command = [
-        PROGRAM,
+        str(PROGRAM),
         "--config-file",
-        SETTINGS,
+        str(SETTINGS),
         "run",
         url,
         "--max-examples",

@@ -271,6 +271,7 @@ def test_a_request_id_is_ascii(door: Caller, value: bytes) -> None:
         b"content-length: -2\r\n",
         b"content-length: +2\r\n",
         b"transfer-encoding: gzip\r\n",
+        b"transfer-encoding: chunked\r\ncontent-length: 2\r\n",
         b"transfer-encoding: chunked, identity\r\n",
         b"authorization : Bearer x\r\ncontent-length: 2\r\n",
         b"content-length: 2\r\n\x00: x\r\n",

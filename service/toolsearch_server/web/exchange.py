@@ -14,7 +14,7 @@ from toolsearch_server.auth import AUTHORIZATION_HEADER, TENANT_HEADER
 from toolsearch_server.errors import FieldInvalid, LimitExceeded
 from toolsearch_server.rpc.calls import MAX_REQUEST_ID_LENGTH, REQUEST_ID_HEADER
 from toolsearch_server.tracing import TRACE_HEADER
-from toolsearch_server.web.statuses import DEADLINE_EXCEEDED, Headers, Refused, misdirected, refused
+from toolsearch_server.web.statuses import DEADLINE_EXCEEDED, INVALID_ARGUMENT, Headers, Refused, misdirected, refused
 
 TIMEOUT_HEADER = "x-toolsearch-timeout"
 LAST_EVENT_HEADER = "last-event-id"
@@ -46,6 +46,14 @@ class Exchange:
 
     def read_headers(self) -> None:
         """Raises Refused if one of them cannot be used."""
+        names = {name for name, _ in self._scope["headers"]}
+        if {b"content-length", b"transfer-encoding"} <= names:
+            raise misdirected(
+                "the body has a length and an encoding: where it ends would be anybody's guess",
+                code=INVALID_ARGUMENT,
+                headers=[(b"connection", b"close")],
+                field="transfer-encoding",
+            )
         self._metadata = [
             _pair(name, value) for name, value in self._scope["headers"] if name.decode("latin-1") in READ_HEADERS
         ]
