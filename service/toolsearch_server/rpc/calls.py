@@ -170,7 +170,7 @@ class Around:
         self._data = data
         self._decode = decode
         self._started = time.perf_counter()
-        self._request_id = ""
+        self.request_id = ""
         self._caller: Caller | None = None
         self._identified = False
         self._facts: dict[str, Any] = {}
@@ -192,7 +192,7 @@ class Around:
     async def _begin(self) -> Call:
         pairs = [(key, value) for key, value in self._context.invocation_metadata() or () if isinstance(value, str)]
         metadata = dict(pairs)
-        self._request_id = metadata.get(REQUEST_ID_HEADER, "")[:MAX_REQUEST_ID_LENGTH] or secrets.token_hex(8)
+        self.request_id = metadata.get(REQUEST_ID_HEADER, "")[:MAX_REQUEST_ID_LENGTH] or secrets.token_hex(8)
         if len(metadata) < len(pairs):
             _refuse_ambiguity(pairs)
         try:
@@ -200,7 +200,7 @@ class Around:
         except TenantDenied as error:
             self._caller = error.caller
             raise
-        structlog.contextvars.bind_contextvars(request_id=self._request_id, tenant=caller.tenant, method=self._method.name)
+        structlog.contextvars.bind_contextvars(request_id=self.request_id, tenant=caller.tenant, method=self._method.name)
         enter = self._edge.admission.watch if self._method.server_streaming else self._edge.admission.call
         self._ending.enter_context(enter(caller.tenant))
         if caller.role < self._role:
@@ -211,7 +211,7 @@ class Around:
         )
         remaining = self._context.time_remaining()
         wait = DEFAULT_WAIT_SECONDS if remaining is None else max(0.0, remaining * DEADLINE_SHARE)
-        return Call(caller, self._request_id, wait, self._facts)
+        return Call(caller, self.request_id, wait, self._facts)
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         self._ending.close()
@@ -221,7 +221,7 @@ class Around:
             await self._refuse(error)
         elif isinstance(error, Exception):
             log.exception("call failed")
-            code, status = internal_error(self._request_id)
+            code, status = internal_error(self.request_id)
             self._ended(code.name, reason=status.reason)
             await self._abort(code, status)
         else:
@@ -274,7 +274,7 @@ class Around:
             method=self._method.name,
             code=code,
             tenant=tenant,
-            request_id=self._request_id,
+            request_id=self.request_id,
             ms=round(seconds * 1000, 2),
             **{name: value for name, value in told.items() if value},
             **planned,
@@ -295,7 +295,7 @@ class Around:
             catalog=self._facts.get("catalog", ""),
             origin=self._context.peer(),
             outcome=reason or code,
-            request_id=self._request_id,
+            request_id=self.request_id,
             facts=written,
         )
 
