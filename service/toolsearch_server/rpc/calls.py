@@ -5,6 +5,8 @@ anonymous INTERNAL. `Around` is the same for every door that calls come through;
 between gRPC and the services.
 """
 
+import logging
+import random
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
@@ -47,6 +49,8 @@ RECORDED_BYTES = 50_000
 ADMISSION_REFUSALS = (RateLimited, Overloaded)
 
 log = structlog.get_logger()
+
+_ids = random.Random(secrets.randbits(128))  # noqa: S311 they are unique, not secret, and a call to the system takes its time
 
 
 class Described(Protocol):
@@ -192,7 +196,7 @@ class Around:
     async def _begin(self) -> Call:
         pairs = [(key, value) for key, value in self._context.invocation_metadata() or () if isinstance(value, str)]
         metadata = dict(pairs)
-        self.request_id = metadata.get(REQUEST_ID_HEADER, "")[:MAX_REQUEST_ID_LENGTH] or secrets.token_hex(8)
+        self.request_id = metadata.get(REQUEST_ID_HEADER, "")[:MAX_REQUEST_ID_LENGTH] or f"{_ids.getrandbits(64):016x}"
         if len(metadata) < len(pairs):
             _refuse_ambiguity(pairs)
         try:
@@ -264,12 +268,13 @@ class Around:
             self._audit(code, reason)
         queries = facts.pop("queries", None)
         shown = {"queries": queries} if queries and self._edge.log_queries else {}
-        if code in ("OK", "CANCELLED") or isinstance(error, ADMISSION_REFUSALS):
-            write = log.info if shown else log.debug
-        else:
-            write = log.info
+        ordinary = code in ("OK", "CANCELLED") or isinstance(error, ADMISSION_REFUSALS)
+        level = logging.DEBUG if ordinary and not shown else logging.INFO
+        if not log.is_enabled_for(level):
+            return
         told = {"reason": reason, "error": message, "catalog": facts.get("catalog", ""), "strategy": strategy}
-        write(
+        log.log(
+            level,
             "call",
             method=self._method.name,
             code=code,
