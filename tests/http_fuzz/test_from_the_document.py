@@ -32,7 +32,7 @@ def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Cal
 
 
 @pytest.mark.timeout(300)
-def test_answers_are_what_the_document_says_and_nothing_fails(target: tuple[Caller, list[str]]) -> None:
+def test_answers_are_what_the_document_says_and_nothing_fails(target: tuple[Caller, list[str]], tmp_path: Path) -> None:
     caller, headers = target
     url = f"http://{caller.address}/v1/openapi.json"
     patience = ["--header", "x-toolsearch-timeout: 0.05"]
@@ -48,7 +48,7 @@ def test_answers_are_what_the_document_says_and_nothing_fails(target: tuple[Call
         *patience,
         *headers,
     ]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=SETTINGS.parent)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=tmp_path)
     assert run.returncode == 0, "\n".join(line[:300] for line in run.stdout.splitlines()[-200:])
     log = caller.process.log
     assert caller.process.process.poll() is None, log[-5_000:]
