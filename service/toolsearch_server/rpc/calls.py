@@ -53,6 +53,17 @@ log = structlog.get_logger()
 _ids = random.Random(secrets.randbits(128))  # noqa: S311 they are unique, not secret, and a call to the system takes its time
 
 
+class Described(Protocol):
+    """What is to be known of a method. Those of the contract have it in their descriptors."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def full_name(self) -> str: ...
+    @property
+    def server_streaming(self) -> bool: ...
+
+
 class Context(Protocol):
     """A call as it came through a door. gRPC's own context is one."""
 
@@ -149,7 +160,7 @@ class Around:
 
     def __init__(
         self,
-        method: MethodDescriptor,
+        method: Described,
         role: Role,
         context: Context,
         edge: Edge,
