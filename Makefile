@@ -32,7 +32,7 @@ export UV GO NODE
 export GOTOOLCHAIN := local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup redis prometheus run test test-go test-typescript test-adapters test-facade test-fast-agent test-rollouts test-web test-helm test-cluster test-image faults check check-typescript format proto lock audit bench soak monitoring quality minilm clean
+.PHONY: help setup redis prometheus run test test-go test-typescript test-adapters test-facade test-fast-agent test-rollouts test-web test-helm test-cluster test-image faults check check-typescript format proto lock audit bench bench-compare soak monitoring quality minilm clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -212,8 +212,11 @@ soak: $(READY) ## a server under tenant churn for three minutes: threads, files 
 audit: | $(UV) ## look for known vulnerabilities of what is locked; needs to reach an advisory service
 	$(UV) tool run --quiet pip-audit --disable-pip --require-hashes --requirement requirements.lock
 
-bench: $(READY) ## measure, with pytest-benchmark
-	$(PYTEST) bench --benchmark-enable --benchmark-columns=min,median,max,ops --benchmark-sort=name
+bench: .cache/peers/.ready redis ## measure, side by side with peers; writes bench/results. BENCH="-k round_trips" for a part
+	.cache/peers/bin/pytest bench --benchmark-enable --benchmark-columns=min,median,max,ops --benchmark-sort=name --timeout=3600 $(BENCH)
+
+bench-compare: | $(UV) ## measure two revisions in turn: make bench-compare BASE=main~5 HEAD=main
+	python3 bench/compare.py $(or $(BASE),HEAD~1) $(or $(HEAD),HEAD)
 
 quality: .cache/peers/.ready ## retrieval quality on labelled sets, next to other searchers; QUALITY="auto --distractors" for more
 	PYTHONPATH=bench:tests .cache/peers/bin/python -m quality $(QUALITY)
