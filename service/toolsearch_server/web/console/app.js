@@ -1,0 +1,216 @@
+/** The frame around the pages: who is signed in, which catalog is meant, which page is shown. */
+
+import { allPages, hasKey, onRefusedIdentity, Refusal, status, useKey, useTenant } from "./api.js";
+import { fill } from "./dom.js";
+import { openEntry } from "./entry.js";
+import { header } from "./header.js";
+import { listenForKeys } from "./keys.js";
+import { problem, waiting } from "./notices.js";
+import { formatRoute, parseRoute } from "./route.js";
+import { signInForm } from "./sign_in.js";
+
+/**
+ * What a page gets.
+ * @typedef {object} View
+ * @property {string} catalog
+ * @property {import("./messages.js").Status} status
+ * @property {import("./messages.js").CatalogListing[]} catalogs
+ * @property {URLSearchParams} params from the address
+ * @property {AbortSignal} signal aborted when the page is left
+ * @property {(params: URLSearchParams) => void} remember puts what is chosen on the page into the address
+ * @property {(catalog: string) => void} choose another catalog
+ * @property {(text: string) => void} announce says something to those who listen instead of look
+ * @property {(name: string) => void} open shows an entry in full
+ */
+
+/** @type {Record<import("./route.js").PageName, () => Promise<{ page: (view: View) => HTMLElement }>>} */
+const MODULES = {
+  playground: () => import("./playground.js"),
+  catalogs: () => import("./catalogs.js"),
+  plan: () => import("./plan.js"),
+  health: () => import("./health.js"),
+};
+
+const main = /** @type {HTMLElement} */ (document.getElementById("main"));
+const top = /** @type {HTMLElement} */ (document.getElementById("header"));
+const announcements = /** @type {HTMLElement} */ (document.getElementById("announcements"));
+
+let leaving = new AbortController();
+/** @type {import("./messages.js").Status | undefined} */
+let known;
+/** @type {import("./messages.js").CatalogListing[]} */
+let catalogs = [];
+/** The last address of each page, so that coming back finds it as it was. @type {Map<string, URLSearchParams>} */
+const visited = new Map();
+
+/** @param {string} text */
+function announce(text) {
+  announcements.textContent = text;
+}
+
+async function start() {
+  fill(main, waiting("Connecting…"));
+  try {
+    known = await status();
+    await showRoute();
+  } catch (error) {
+    if (!(error instanceof Refusal && error.status === 401)) {
+      fill(
+        main,
+        problem(error, () => void start()),
+      );
+    }
+  }
+}
+
+/** @param {Refusal | undefined} refusal why, if a key was given */
+function askForKey(refusal) {
+  leaving.abort();
+  known = undefined;
+  const why = hasKey() ? refusal : undefined;
+  useKey("");
+  fill(top, header({ page: undefined, signOut: undefined, tenants: false }));
+  fill(
+    main,
+    signInForm(why, (key) => {
+      useKey(key);
+      void start();
+    }),
+  );
+  main.querySelector("input")?.focus();
+}
+
+async function showRoute() {
+  if (known === undefined) {
+    return;
+  }
+  leaving.abort();
+  leaving = new AbortController();
+  const { signal } = leaving;
+  const { page, params } = parseRoute(location.hash);
+  visited.set(page, params);
+  useTenant(params.get("tenant") ?? "");
+  drawHeader();
+  fill(main, waiting("Loading…"));
+  try {
+    const [module, listed] = await Promise.all([MODULES[page](), allPages("ListCatalogs", "catalogs", {}, signal)]);
+    signal.throwIfAborted();
+    catalogs = /** @type {import("./messages.js").CatalogListing[]} */ (listed);
+    drawHeader();
+    fill(main, module.page(viewOf(page, params, signal)));
+    main.querySelector("[data-first]")?.dispatchEvent(new CustomEvent("arrive"));
+    const entry = params.get("entry");
+    if (entry) {
+      show(entry);
+    }
+  } catch (error) {
+    if (!signal.aborted) {
+      fill(
+        main,
+        problem(error, () => void showRoute()),
+      );
+    }
+  }
+}
+
+/** @param {URLSearchParams} params */
+function chosenCatalog(params) {
+  const fallback = catalogs.some(({ name }) => name === "default") ? "default" : (catalogs[0]?.name ?? "default");
+  return params.get("catalog") ?? fallback;
+}
+
+/** @param {import("./route.js").PageName} page @param {URLSearchParams} params @param {AbortSignal} signal @returns {View} */
+function viewOf(page, params, signal) {
+  return {
+    catalog: chosenCatalog(params),
+    status: /** @type {import("./messages.js").Status} */ (known),
+    catalogs,
+    params,
+    signal,
+    announce,
+    choose,
+    open: show,
+    remember: (changed) => {
+      for (const kept of ["catalog", "tenant"]) {
+        const value = params.get(kept);
+        if (value !== null) {
+          changed.set(kept, value);
+        }
+      }
+      visited.set(page, changed);
+      history.replaceState(null, "", formatRoute(page, changed));
+    },
+  };
+}
+
+function drawHeader() {
+  const { page, params } = parseRoute(location.hash);
+  const shared = new URLSearchParams();
+  for (const name of ["catalog", "tenant"]) {
+    const value = params.get(name);
+    if (value !== null) {
+      shared.set(name, value);
+    }
+  }
+  fill(
+    top,
+    header({
+      page,
+      linkTo: (other) => {
+        const before = new URLSearchParams(visited.get(other) ?? "");
+        before.delete("entry");
+        before.delete("catalog");
+        before.delete("tenant");
+        return formatRoute(other, new URLSearchParams([...shared, ...before]));
+      },
+      catalogs,
+      catalog: chosenCatalog(params),
+      choose,
+      tenants: known !== undefined && (!known.credentials || known.caller.role === "admin"),
+      tenant: params.get("tenant") ?? "",
+      chooseTenant: (tenant) => go({ tenant, catalog: "" }),
+      signOut: hasKey() ? () => askForKey(undefined) : undefined,
+    }),
+  );
+}
+
+/** @param {string} catalog */
+function choose(catalog) {
+  go({ catalog });
+}
+
+/** Another view of this page. @param {Record<string, string>} changes */
+function go(changes) {
+  const { page, params } = parseRoute(location.hash);
+  params.delete("entry");
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === "") {
+      params.delete(name);
+    } else {
+      params.set(name, value);
+    }
+  }
+  visited.clear();
+  location.hash = formatRoute(page, params);
+}
+
+/** An entry in full; the address says so as long as it is open. @param {string} name */
+function show(name) {
+  const { page, params } = parseRoute(location.hash);
+  params.set("entry", name);
+  history.replaceState(null, "", formatRoute(page, params));
+  openEntry(chosenCatalog(params), name, leaving.signal, () => {
+    const { page: current, params: after } = parseRoute(location.hash);
+    after.delete("entry");
+    history.replaceState(null, "", formatRoute(current, after));
+  });
+}
+
+onRefusedIdentity(askForKey);
+listenForKeys();
+addEventListener("hashchange", () => void showRoute());
+document.querySelector(".skip")?.addEventListener("click", (event) => {
+  event.preventDefault(); // the address is ours
+  main.focus();
+});
+void start();
