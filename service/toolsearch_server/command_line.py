@@ -14,7 +14,7 @@ from toolsearch_server.embedders.choice import Choice, ChoiceError, parse_choice
 from toolsearch_server.entry import check_name
 from toolsearch_server.errors import ServiceError
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
-from toolsearch_server.options import DEFAULT_LISTEN, make_parser
+from toolsearch_server.options import DEFAULT_HTTP, DEFAULT_LISTEN, make_parser
 from toolsearch_server.store.location import Location, LocationError, SqliteLocation, parse_location
 
 
@@ -36,10 +36,19 @@ def parse(argv: Sequence[str], environment: Mapping[str, str]) -> AnyConfig:
 def _serve(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Config:
     tokens = _tokens(arguments)
     check = parse_address if arguments.keys or tokens else parse_listen
+    tls = _tls(arguments)
+    if arguments.http_tls and tls is None:
+        raise ConfigError("--http-tls needs --tls-certificate and --tls-key, whose certificate it uses")
+    elsewhere = arguments.http == "auto"
+    http = DEFAULT_HTTP if elsewhere else arguments.http
     return Config(
         listen=check(arguments.listen, "--listen"),
         store=parse_store(arguments.store, environment),
-        http=check(arguments.http, "--http") if arguments.http else None,
+        http=check(http, "--http") if http else None,
+        http_elsewhere=elsewhere,
+        http_tls=arguments.http_tls,
+        http_cors=tuple(map(parse_origin, dict.fromkeys(arguments.http_cors))),
+        console=not arguments.no_console,
         sample=arguments.sample,
         log_level=arguments.log_level,
         log_format=_log_format(arguments.log_format),
@@ -54,7 +63,7 @@ def _serve(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Con
         poll_seconds=arguments.poll_seconds or 10.0,
         keys=_path(arguments.keys),
         tokens=tokens,
-        tls=_tls(arguments),
+        tls=tls,
         limits=_limits(arguments),
         observing=_observing(arguments),
     )
@@ -172,6 +181,19 @@ def parse_address(text: str, flag: str) -> Address:
     if not host or port is None or parts.path:
         raise ConfigError(f"{flag} {text}: expected HOST:PORT, such as {DEFAULT_LISTEN}")
     return Address(host, port)
+
+
+def parse_origin(text: str) -> str:
+    """As browsers say it: in lower case, without the usual port, without anything behind it."""
+    try:
+        parts = urlsplit(text)
+        usual = {"http": 80, "https": 443}.get(parts.scheme)
+        fine = usual is not None and parts.hostname is not None and parts.port != usual
+    except ValueError:
+        fine = False
+    if not fine or "*" in text or text != f"{parts.scheme}://{parts.netloc}".lower() or "@" in text:
+        raise ConfigError(f"--http-cors {text}: expected an origin, such as https://tools.example.com, and no pattern")
+    return text
 
 
 def parse_store(url: str, environment: Mapping[str, str]) -> Location:

@@ -66,6 +66,11 @@ class Config:
     listen: Address | UnixAddress
     store: Location
     http: Address | None = None
+    http_elsewhere: bool = False
+    """Where the port of `http` is taken, any free one will do."""
+    http_tls: bool = False
+    http_cors: tuple[str, ...] = ()
+    console: bool = True
     sample: bool = False
     log_level: str = "info"
     log_format: str = "json"

@@ -44,13 +44,25 @@ class CatalogFigures:
     embedding_failing: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """Since the process began. Who compares two of them knows what happened in between."""
+
+    calls: Mapping[str, float]
+    """By code."""
+    durations: Mapping[float, float]
+    """How many answered calls took up to so many seconds."""
+    cpu_seconds: float
+    resident_bytes: float
+
+
 class Metrics:
     def __init__(self, *, version: str, tenant_labels: int, role: str = "serve") -> None:
         self.registry = registry = CollectorRegistry()
         self._tenant_labels = tenant_labels
         self._tenants: set[str] = set()
         self._sessions: _SessionCollector | None = None
-        ProcessCollector(registry=registry)
+        self._process = ProcessCollector(registry=registry)
         build = Gauge("toolsearch_build_info", "1; which version runs, and as what.", ["version", "role"], registry=registry)
         build.labels(version, role).set(1)
         self._requests = Counter(
@@ -106,6 +118,25 @@ class Metrics:
 
     def expose(self) -> bytes:
         return generate_latest(self.registry)
+
+    def totals(self, *, but: str = "") -> Totals:
+        """Of all methods but one."""
+        calls: dict[str, float] = {}
+        durations: dict[float, float] = {}
+        for name, labels, value in _samples(self._requests):
+            if name.endswith("_total") and labels["method"] != but:
+                calls[labels["code"]] = calls.get(labels["code"], 0) + value
+        for name, labels, value in _samples(self._seconds):
+            if name.endswith("_bucket") and labels["method"] != but:
+                bound = float(labels["le"])
+                durations[bound] = durations.get(bound, 0) + value
+        process = {name: value for name, _, value in _samples(self._process)}
+        return Totals(
+            calls=calls,
+            durations=durations,
+            cpu_seconds=process.get("process_cpu_seconds_total", 0.0),
+            resident_bytes=process.get("process_resident_memory_bytes", 0.0),
+        )
 
     def call_ended(
         self, method: str, code: str, *, tenant: str, strategy: str, reason: str, seconds: float, stream: bool = False
@@ -179,6 +210,12 @@ class Metrics:
             self.registry.unregister(self._sessions)
         self._sessions = _SessionCollector(states)
         self.registry.register(self._sessions)
+
+
+def _samples(collector: Collector) -> Iterator[tuple[str, Mapping[str, str], float]]:
+    for metric in collector.collect():
+        for sample in metric.samples:
+            yield sample.name, sample.labels, sample.value
 
 
 class _CatalogCollector(Collector):

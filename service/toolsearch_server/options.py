@@ -11,6 +11,7 @@ from toolsearch_server.limits import DEFAULT_LIMITS, Limits
 from toolsearch_server.store.location import SHOWN
 
 DEFAULT_LISTEN = "127.0.0.1:50051"
+DEFAULT_HTTP = "127.0.0.1:8080"
 DEFAULT_STORE = "sqlite:data/toolsearch.db"
 
 DESCRIPTION = """\
@@ -24,6 +25,10 @@ Without credentials it serves this machine only: anybody who can connect may rea
 which tenant with the metadata key x-toolsearch-tenant ("default" if absent). With --keys or --jwt-issuer every call needs
 "authorization: Bearer ...", and the tenant is the credential's. Files of keys and certificates are read again when they change.
 
+With --http the same methods are answered over HTTP as JSON, under /v1/, for the same callers: see docs/http.md. That is done
+only where it is as safe as gRPC: beyond this machine with credentials, and with --http-tls where gRPC has TLS. Probes and
+/metrics are answered in any case, without credentials.
+
 SIGTERM drains: health turns NOT_SERVING, after --drain-delay seconds no new calls are taken, and calls that are under way have
 --drain-grace seconds to finish. SIGINT (Ctrl-C) skips the delay.
 """
@@ -32,7 +37,7 @@ SERVE_EPILOG = """\
 examples:
   toolsearch-server serve                                   everything in ./data/toolsearch.db
   toolsearch-server serve --store memory: --sample          a demonstration that leaves nothing behind
-  toolsearch-server serve --listen 127.0.0.1:0 --http 127.0.0.1:8080
+  toolsearch-server serve --http 127.0.0.1:8080             HTTP and JSON, and a page to look at catalogs with
 
   toolsearch-server serve --store redis://redis:6379        one of several replicas
   toolsearch-server serve --mcp-config ~/.config/mcp.json   follow MCP servers too, for one machine
@@ -145,6 +150,11 @@ class _Options:
             **more,  # type: ignore[arg-type]
         )
 
+    def add_switch(self, flag: str, *, text: str) -> None:
+        variable = "TOOLSEARCH_" + flag.removeprefix("--").replace("-", "_").upper()
+        on = self.environment.get(variable, "").lower() in ("1", "true", "yes")
+        self.parser.add_argument(flag, action="store_true", default=on, help=f"{text} (${variable}, true or false)")
+
     def add_common(self) -> None:
         self.add("--store", default=DEFAULT_STORE, text=f"where the truth is kept: {SHOWN}", metavar="URL")
         levels = ("debug", "info", "warning", "error")
@@ -189,7 +199,23 @@ class _Options:
 def _serve_options(options: _Options) -> None:
     options.add("--listen", default=DEFAULT_LISTEN, text="where to answer gRPC; port 0 takes a free one", metavar="HOST:PORT")
     options.add_common()
-    options.add("--http", default=None, text="where to answer /metrics, /livez and /readyz", metavar="HOST:PORT")
+    options.add(
+        "--http",
+        default=None,
+        text="where to answer HTTP: the methods as JSON, the console, /metrics, /livez and /readyz; auto is "
+        f"{DEFAULT_HTTP}, or another port if that is taken",
+        metavar="HOST:PORT",
+    )
+    options.add_switch("--http-tls", text="speak TLS there too, with the same certificates")
+    options.add_switch("--no-console", text="show no page there")
+    options.parser.add_argument(
+        "--http-cors",
+        action="append",
+        default=options.environment.get("TOOLSEARCH_HTTP_CORS", "").replace(",", " ").split(),
+        metavar="ORIGIN",
+        help="let pages of this origin, such as https://tools.example.com, read answers there; may be given several times "
+        "($TOOLSEARCH_HTTP_CORS, separated by commas)",
+    )
     options.add("--keys", default=None, text="callers need one of these API keys; see toolsearch-server keys", metavar="FILE")
     options.add("--jwt-issuer", default=None, text="callers may have tokens of this issuer", metavar="URL")
     options.add("--jwt-audience", default=None, text="...for this audience", metavar="NAME")

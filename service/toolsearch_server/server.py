@@ -5,8 +5,10 @@ import contextlib
 import os
 import shutil
 import signal
+import ssl
 import sys
-from collections.abc import AsyncIterator, Callable
+import time
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from functools import partial
 from importlib import metadata as distribution
@@ -29,7 +31,6 @@ from toolsearch_server.embedders.choice import Choice
 from toolsearch_server.embedders.opening import open_embedder
 from toolsearch_server.errors import StoreUnavailable
 from toolsearch_server.follower import Follower
-from toolsearch_server.http import HttpServer, application
 from toolsearch_server.identity import IdentityError, Work, open_identity
 from toolsearch_server.limits import Limits
 from toolsearch_server.metrics import Metrics
@@ -37,7 +38,7 @@ from toolsearch_server.rpc import catalog_service, search_service
 from toolsearch_server.rpc.calls import Edge, service_handler
 from toolsearch_server.rpc.health import Health
 from toolsearch_server.rpc.requests import DEFAULT_CATALOG
-from toolsearch_server.rpc.tls import TlsError, server_credentials
+from toolsearch_server.rpc.tls import TlsError, server_context, server_credentials
 from toolsearch_server.sample import load_sample
 from toolsearch_server.store import CatalogKey
 from toolsearch_server.store.opening import open_store
@@ -45,6 +46,12 @@ from toolsearch_server.store.redis import RedisStore
 from toolsearch_server.store.sqlite import SqliteStore
 from toolsearch_server.tracing import NoTracer, Tracer, open_tracer
 from toolsearch_server.turns import Processor
+from toolsearch_server.web import openapi, probes, replica
+from toolsearch_server.web.access import why_closed
+from toolsearch_server.web.application import Application, Door, application
+from toolsearch_server.web.json_api import JsonApi, Services
+from toolsearch_server.web.port import HttpServer
+from toolsearch_server.web.recent import Recent
 
 log = structlog.get_logger()
 
@@ -98,10 +105,12 @@ class Server:
         self._health = Health(("", *SERVICES))
         self._cleanup = contextlib.AsyncExitStack()
         self._grpc: grpc.aio.Server | None = None
+        self._http: HttpServer | None = None
         self._catalogs: Catalogs | None = None
         self._ready = False
         self.address: Address | UnixAddress = config.listen
         self.http_address = config.http
+        self.console_url = ""
         self.sample_entries = 0
 
     @property
@@ -124,11 +133,12 @@ class Server:
             store = await open_store(self._config.store, self._limits)
             store.failed = metrics.store_failed
             self._cleanup.push_async_callback(store.close)
+            embedder = await asyncio.to_thread(_embedder, self._config.embeddings)
             catalogs = Catalogs(
                 store,
                 limits=self._limits,
                 idle_seconds=self._config.idle_seconds,
-                embedder=await asyncio.to_thread(_embedder, self._config.embeddings),
+                embedder=embedder,
                 processor=self._processor,
                 metrics=metrics,
                 tracer=tracer,
@@ -143,8 +153,14 @@ class Server:
             self._background(catalogs.usage.run)
             if isinstance(store, RedisStore):
                 self._background(Follower(store, catalogs, poll_seconds=self._config.poll_seconds, metrics=metrics).run)
-            await self._open_port(catalogs, identity)
-            await self._open_http()
+            edge = self._edge(identity)
+            services: Services = (
+                (search_service.SERVICE, search_service.ToolSearchService(catalogs, self._limits, tracer).methods),
+                (catalog_service.SERVICE, catalog_service.CatalogService(catalogs, self._limits, edge.audit).methods),
+            )
+            await self._open_port(services, edge)
+            if self._config.http is not None:
+                await self._open_http(self._config.http, self._api(catalogs, services, edge, by_meaning=embedder is not None))
             if self._config.mcp_config is not None:
                 self._background(_follow_servers(self._config.mcp_config, store, catalogs, self._config, self._observers))
             if isinstance(store, RedisStore):
@@ -183,10 +199,10 @@ class Server:
         self._ready = True
         log.info("ready")
 
-    async def _open_port(self, catalogs: Catalogs, identity: Identity) -> None:
+    def _edge(self, identity: Identity) -> Edge:
         admission = Admission(self._limits)
         self._observers.metrics.watch_calls(lambda: (admission.calls, admission.watches))
-        edge = Edge(
+        return Edge(
             identity=identity,
             admission=admission,
             metrics=self._observers.metrics,
@@ -194,8 +210,8 @@ class Server:
             tracer=self._observers.tracer,
             log_queries=self._config.observing.log_queries,
         )
-        searching = search_service.ToolSearchService(catalogs, self._limits, self._observers.tracer)
-        writing = catalog_service.CatalogService(catalogs, self._limits, self._observers.audit)
+
+    async def _open_port(self, services: Services, edge: Edge) -> None:
         age = self._config.connection_age
         server = grpc.aio.server(
             options=[
@@ -208,12 +224,7 @@ class Server:
                 ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
             ]
         )
-        server.add_generic_rpc_handlers(
-            (
-                service_handler(search_service.SERVICE, searching.methods, edge),
-                service_handler(catalog_service.SERVICE, writing.methods, edge),
-            )
-        )
+        server.add_generic_rpc_handlers([service_handler(service, methods, edge) for service, methods in services])
         add_HealthServicer_to_server(self._health, server)
         reflection.enable_server_reflection((*SERVICES, HEALTH_SERVICE, reflection.SERVICE_NAME), server)
         try:
@@ -236,11 +247,54 @@ class Server:
             return server.add_insecure_port(address)
         return server.add_secure_port(address, server_credentials(self._config.tls))
 
-    async def _open_http(self) -> None:
-        if self._config.http is None:
-            return
-        running = answering_http(self._config.http, lambda: self._ready, self._observers.metrics)
-        self.http_address = await self._cleanup.enter_async_context(running)
+    async def _open_http(self, address: Address, api: JsonApi) -> None:
+        config, closed = self._config, why_closed(self._config)
+        door = Door(
+            api=api,
+            closed=closed,
+            guarded=config.has_credentials,
+            origins=config.http_cors,
+            console=config.console,
+        )
+        app = application(probes.routes(lambda: self._ready, self._observers.metrics), door)
+        try:
+            tls = server_context(config.tls) if config.tls is not None and config.http_tls else None
+        except TlsError as error:
+            raise StartError(str(error)) from None
+        try:
+            server = _http_server(app, address, tls)
+        except StartError:
+            if not config.http_elsewhere:
+                raise
+            server = _http_server(app, Address(address.host, 0), tls)
+            log.warning("the port for HTTP is taken, another one is used", taken=address.port, used=server.port)
+        self._http = server
+        self.http_address = await self._cleanup.enter_async_context(answering_http(server, address.host))
+        if closed:
+            log.warning("the API is not answered over HTTP", address=str(self.http_address), why=closed)
+        else:
+            url = f"{'https' if tls else 'http'}://{self.http_address}/"
+            log.info("the API is answered over HTTP", url=f"{url}v1/", console=config.console)
+            self.console_url = url if config.console else ""
+
+    def _api(self, catalogs: Catalogs, services: Services, edge: Edge, *, by_meaning: bool) -> JsonApi:
+        metrics, admission = self._observers.metrics, edge.admission
+        recent = Recent(metrics, catalogs.figures, lambda: (admission.calls, admission.watches), unseen=replica.STATUS.name)
+        self._background(recent.run)
+        version = distribution.version("toolsearch-server")
+        config = self._config
+        described = replica.Replica(
+            version=version,
+            store=config.store.kind,
+            embeddings=("static" if config.embeddings.kind == "auto" else config.embeddings.kind) if by_meaning else "",
+            credentials=config.has_credentials,
+            ready=lambda: self._ready,
+        )
+        more = {
+            "status": replica.answering(described, recent, edge),
+            "openapi.json": openapi.answering(services, self._limits, version),
+        }
+        return JsonApi(services, edge, self._processor, self._limits, more)
 
     def _background(self, work: Work) -> None:
         task = asyncio.create_task(kept_running(work))
@@ -259,24 +313,37 @@ class Server:
         await asyncio.sleep(delay)
         if self._catalogs is not None:
             self._catalogs.stop_watches()
+        end = time.monotonic() + self._config.drain_grace
         if self._grpc is not None:
             await self._grpc.stop(self._config.drain_grace)
+        if self._http is not None:
+            self._http.stop(max(0.0, end - time.monotonic()))
         await self._cleanup.aclose()
 
 
-@contextlib.asynccontextmanager
-async def answering_http(address: Address, ready: Callable[[], bool], metrics: Metrics) -> AsyncIterator[Address]:
-    """The HTTP port, open meanwhile."""
+def _http_server(app: Application, address: Address, tls: ssl.SSLContext | None = None) -> HttpServer:
     try:
-        server = HttpServer(application(ready, metrics), address)
+        return HttpServer(app, address, tls)
     except OSError as error:
         raise StartError(f"cannot listen on {address} for HTTP: {error.strerror}") from None
+
+
+@contextlib.asynccontextmanager
+async def answering_http(server: HttpServer, host: str) -> AsyncIterator[Address]:
+    """The HTTP port, open meanwhile."""
     task = asyncio.create_task(server.run_until_stopped())
     try:
-        yield Address(address.host, server.port)
+        yield Address(host, server.port)
     finally:
         server.stop()
         await task
+
+
+@contextlib.asynccontextmanager
+async def probed(address: Address, metrics: Metrics) -> AsyncIterator[Address]:
+    """A port for probes and metrics only, of what is ready as soon as it runs."""
+    async with answering_http(_http_server(application(probes.routes(lambda: True, metrics)), address), address.host) as opened:
+        yield opened
 
 
 def _follow_servers(
@@ -356,12 +423,13 @@ def _greet(server: Server, config: Config) -> None:
     client = _shown_path(Path(sys.executable).with_name("toolsearch"))
     usual = isinstance(server.address, Address) and server.address.port == 50051
     target = "" if usual else f" --target {server.address}"
+    page = f"  or look at catalogs with a browser: {server.console_url}\n\n" if server.console_url else ""
     sample = f"\n  a sample catalog of {server.sample_entries} tools was loaded" if server.sample_entries else ""
     sys.stderr.write(
         f"\n  toolsearch is listening on {server.address}, its store is {config.store}{sample}\n"
         f"  try, in another terminal:\n\n"
         f'    {client}{target} search "open a bug report"\n'
-        f"    {client}{target} describe github.open_issue\n\n"
+        f"    {client}{target} describe github.open_issue\n\n{page}"
         f"  Ctrl-C stops it\n\n"
     )
     sys.stderr.flush()

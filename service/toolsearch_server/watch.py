@@ -21,7 +21,7 @@ from toolsearch_server.errors import StoreUnavailable
 from toolsearch_server.mcp_config import McpConfig, McpConfigError, parse
 from toolsearch_server.mcp_hints import HintError, parse_hint
 from toolsearch_server.mcp_watcher import OnceResult, Watcher, WatchSettings, Writer, follow_file
-from toolsearch_server.server import Observers, answering_http, kept_running
+from toolsearch_server.server import Observers, kept_running, probed
 from toolsearch_server.store import CatalogKey, StoreOpenError
 from toolsearch_server.store.opening import open_store
 from toolsearch_server.store.redis import RedisStore
@@ -108,8 +108,7 @@ async def watch(config: WatchConfig) -> int:
         async with AsyncExitStack() as stack:
             http = {}
             if config.http is not None:
-                answering = answering_http(config.http, lambda: True, observers.metrics)
-                http["http"] = str(await stack.enter_async_context(answering))
+                http["http"] = str(await stack.enter_async_context(probed(config.http, observers.metrics)))
             servers = len(known.servers)
             log.info("watching", path=str(config.mcp_config), servers=servers, store=str(config.store), **http)
             work = partial(follow_servers, store, writer, settings, config.mcp_config, os.environ, prune=config.prune)

@@ -153,7 +153,7 @@ ALLOWED = {
         "telemetry",
         "identity",
         "auth",
-        "http",
+        "web",
         "mcp_watcher",
         "mcp_follower",
         "mcp_session",
@@ -167,7 +167,7 @@ ALLOWED = {
         "limits",
     },
     "telemetry": set(),
-    "http": {"config", "metrics"},
+    "web": {"web", "rpc", "auth", "config", "metrics", "tracing", "turns", "errors", "limits"},
 }
 
 # Libraries that only one place may know.
@@ -190,8 +190,9 @@ ONLY_IN = {
     "mcp": {"mcp_session", "facade"},
     "mcp_types": {"mcp_session", "facade"},
     "jsonschema": {"facade"},
-    "starlette": {"http", "facade"},
-    "uvicorn": {"http"},
+    "starlette": {"web", "facade"},
+    "uvicorn": {"web"},
+    "h11": {"web"},
     "uvloop": {"__main__"},
     "jwt": {"auth"},
     "prometheus_client": {"metrics"},

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from toolsearch_server.config import Address
 from toolsearch_server.facade.settings import HttpSettings
-from toolsearch_server.http import HttpServer
+from toolsearch_server.web.port import HttpServer
 
 PATH = "/mcp"
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")

@@ -1,16 +1,16 @@
 """What happens around every call: decoding, identity, admission, log line, metrics, audit, trace, errors to statuses.
 
-Requests arrive as bytes and are decoded here, so that what cannot be decoded is the caller's error with a reason, not an
-anonymous INTERNAL. One function per kind of call is all there is between gRPC and the services.
+Requests arrive as bytes and are decoded inside, so that what cannot be decoded is the caller's error with a reason, not an
+anonymous INTERNAL. `Around` is the same for every door that calls come through; one function per kind of call is all there is
+between gRPC and the services.
 """
 
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import grpc
 import structlog
@@ -48,7 +48,34 @@ ADMISSION_REFUSALS = (RateLimited, Overloaded)
 
 log = structlog.get_logger()
 
-Context: TypeAlias = "grpc.aio.ServicerContext[bytes, bytes]"
+
+class Described(Protocol):
+    """What is to be known of a method. Those of the contract have it in their descriptors."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def full_name(self) -> str: ...
+    @property
+    def server_streaming(self) -> bool: ...
+
+
+class Context(Protocol):
+    """A call as it came through a door. gRPC's own context is one."""
+
+    def invocation_metadata(self) -> Iterable[tuple[str, str | bytes]] | None:
+        """Keys are in lower case; one that was sent twice is there twice."""
+        ...
+
+    def time_remaining(self) -> float | None:
+        """Seconds until nobody waits for the answer any more, if that was said."""
+        ...
+
+    def peer(self) -> str: ...
+
+    async def abort(self, code: grpc.StatusCode, details: str, trailing_metadata: tuple[tuple[str, bytes], ...], /) -> NoReturn:
+        """Tells the refusal: the metadata is an encoded google.rpc.Status. Ends the call by an exception."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +101,7 @@ class Method(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
-    """What stands between gRPC and the services."""
+    """What stands between the doors and the services."""
 
     identity: Identity
     admission: Admission
@@ -91,16 +118,16 @@ def service_handler(service: ServiceDescriptor, methods: Mapping[str, Method], e
 
 
 def _handler(descriptor: MethodDescriptor, method: Method, edge: Edge) -> "grpc.RpcMethodHandler[bytes, bytes]":
-    request_class = message_factory.GetMessageClass(descriptor.input_type)
     answer: Any = method.answer
+    decode = _decoder(descriptor)
 
     async def unary(data: bytes, context: Context) -> bytes:
-        async with _Around(descriptor, method.role, context, edge, len(data), partial(_decoded, request_class, data)) as around:
+        async with Around(descriptor, method.role, context, edge, data, decode) as around:
             response: Message | bytes = await answer(around.call, around.request())
             return response if isinstance(response, bytes) else response.SerializeToString()
 
     async def stream(data: bytes, context: Context) -> AsyncIterator[bytes]:
-        async with _Around(descriptor, method.role, context, edge, len(data), partial(_decoded, request_class, data)) as around:
+        async with Around(descriptor, method.role, context, edge, data, decode) as around:
             async for response in answer(around.call, around.request()):
                 yield response.SerializeToString()
 
@@ -109,24 +136,38 @@ def _handler(descriptor: MethodDescriptor, method: Method, edge: Edge) -> "grpc.
     return grpc.unary_unary_rpc_method_handler(unary)
 
 
-def _decoded(request_class: type[Message], data: bytes) -> Message:
-    try:
-        return request_class.FromString(data)
-    except DecodeError as error:
-        raise MalformedRequest(f"the request is not a {request_class.DESCRIPTOR.name}: {error}") from None
+def _decoder(descriptor: MethodDescriptor) -> Callable[[bytes], Message]:
+    request_class = message_factory.GetMessageClass(descriptor.input_type)
+
+    def decode(data: bytes) -> Message:
+        try:
+            return request_class.FromString(data)
+        except DecodeError as error:
+            raise MalformedRequest(f"the request is not a {descriptor.input_type.name}: {error}") from None
+
+    return decode
 
 
-class _Around:
-    """Identity and admission before a call, what is to be told of it after it, and any error as a status."""
+class Around:
+    """Identity and admission before a call, what is to be told of it after it, and any error as a status.
+
+    `decode` makes the request of `data`. It raises ServiceError.
+    """
 
     def __init__(
-        self, method: MethodDescriptor, role: Role, context: Context, edge: Edge, size: int, decode: Callable[[], Message]
+        self,
+        method: Described,
+        role: Role,
+        context: Context,
+        edge: Edge,
+        data: bytes,
+        decode: Callable[[bytes], Message],
     ) -> None:
         self._method = method
         self._role = role
         self._context = context
         self._edge = edge
-        self._size = size
+        self._data = data
         self._decode = decode
         self._started = time.perf_counter()
         self._request_id = ""
@@ -135,7 +176,7 @@ class _Around:
         self._facts: dict[str, Any] = {}
         self._ending = ExitStack()
 
-    async def __aenter__(self) -> "_Around":
+    async def __aenter__(self) -> "Around":
         try:
             self.call = await self._begin()
         except BaseException as error:
@@ -144,7 +185,7 @@ class _Around:
         return self
 
     def request(self) -> Message:
-        request = self._decode()
+        request = self._decode(self._data)
         self._facts["catalog"] = shorten(getattr(request, "catalog", ""))
         return request
 
@@ -241,8 +282,8 @@ class _Around:
         )
 
     def _audit(self, code: str, reason: str) -> None:
-        if self._caller is not None and "catalog" not in self._facts and self._size <= RECORDED_BYTES:
-            with suppress(MalformedRequest):
+        if self._caller is not None and "catalog" not in self._facts and len(self._data) <= RECORDED_BYTES:
+            with suppress(ServiceError):
                 self.request()  # refused before it was looked at: for the record it is
         written: dict[str, Any] = {
             name: self._facts[name] for name in ("revision", "added", "updated", "deleted") if name in self._facts

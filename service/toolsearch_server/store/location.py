@@ -26,6 +26,10 @@ class SqliteLocation:
 
     path: Path | None
 
+    @property
+    def kind(self) -> str:
+        return "memory" if self.path is None else "sqlite"
+
     def __str__(self) -> str:
         return str(self.path or "memory:")
 
@@ -47,6 +51,10 @@ class RedisLocation:
     ca: str | None = None
     certificate: str | None = None
     key: str | None = None
+
+    @property
+    def kind(self) -> str:
+        return "redis"
 
     def __str__(self) -> str:
         """As a URL, without credentials."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, duration_pb2, message, message_factory
+from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, duration_pb2, json_format, message, message_factory
 
 METADATA_KEY = "grpc-status-details-bin"
 DOMAIN = "toolsearch"
@@ -63,6 +63,12 @@ class RpcStatus:
 
 
 INVALID_ARGUMENT = 3
+
+
+def as_json(encoded: bytes) -> str:
+    """An encoded status in protobuf's JSON, with its details."""
+    status = _CLASSES["Status"].FromString(encoded)
+    return json_format.MessageToJson(status, indent=None, ensure_ascii=False, descriptor_pool=status.DESCRIPTOR.file.pool)
 
 
 def _new(name: str, **values: Any) -> Any:

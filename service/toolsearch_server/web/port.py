@@ -1,0 +1,93 @@
+"""uvicorn inside our event loop, on a port that is bound at once."""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import h11
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from toolsearch_server.config import Address
+
+HEAD_SECONDS = 10.0
+"""Within which the head of a request has to arrive. uvicorn itself would wait for ever."""
+
+
+class HttpServer(uvicorn.Server):
+    """Signals are the program's."""
+
+    def __init__(self, app: ASGIApp, address: Address, tls: ssl.SSLContext | None = None) -> None:
+        """Raises OSError when the port cannot be bound."""
+        config = uvicorn.Config(
+            app,
+            http=ImpatientProtocol,
+            ws="none",
+            log_config=None,
+            log_level="critical",  # its warnings are of what callers do; defects are logged where they happen
+            access_log=False,
+            lifespan="off",
+            proxy_headers=False,  # anybody can write them
+            server_header=False,
+            reset_contextvars=True,
+        )
+        config.load()
+        config.ssl = tls
+        super().__init__(config)
+        family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+        self._socket = socket.create_server(address, family=family)
+
+    @property
+    def port(self) -> int:
+        port: int = self._socket.getsockname()[1]
+        return port
+
+    async def run_until_stopped(self) -> None:
+        await self.serve(sockets=[self._socket])
+
+    def stop(self, grace: float | None = None) -> None:
+        """Answers under way have `grace` seconds to end, or as long as they take. What is said first counts."""
+        if not self.should_exit:
+            self.config.timeout_graceful_shutdown = grace  # type: ignore[assignment]  # fractions are fine
+            self.should_exit = True
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class ImpatientProtocol(H11Protocol):
+    """Closes connections on which nothing, or only a part of a head, arrives for too long."""
+
+    _patience: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        super().connection_made(transport)
+        self._await_head()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state is h11.IDLE:
+            self._await_head()
+        else:
+            self._forget()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget()
+        super().connection_lost(exc)
+
+    def _await_head(self) -> None:
+        if self._patience is None:
+            self._patience = self.loop.call_later(HEAD_SECONDS, self._give_up)
+
+    def _forget(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+
+    def _give_up(self) -> None:
+        self._patience = None
+        self.transport.close()
