@@ -34,6 +34,9 @@ export function useKey(newKey) {
   key = newKey.trim();
 }
 
+/** Whether a header can carry it. @param {string} text */
+export const mayBeKey = (text) => /^[!-~]+$/.test(text.trim());
+
 export function hasKey() {
   return key !== "";
 }

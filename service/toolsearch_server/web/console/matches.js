@@ -143,7 +143,7 @@ export function nothing(answer, open) {
   return h(
     "div",
     { class: "empty" },
-    h("p", {}, foreign(answer.message)),
+    h("p", {}, foreign(answer.message.split("; names spelled like it:")[0] ?? "")),
     answer.nearNames.length > 0 &&
       h(
         "ul",

@@ -1,6 +1,7 @@
 /** Signing in. The key goes from the input to memory; the input is emptied at once. */
 
-import { foreign, h } from "./dom.js";
+import { mayBeKey } from "./api.js";
+import { fill, foreign, h } from "./dom.js";
 
 /** @param {import("./api.js").Refusal | undefined} refusal @param {(key: string) => void} submit */
 export function signInForm(refusal, submit) {
@@ -13,17 +14,17 @@ export function signInForm(refusal, submit) {
     placeholder: "ts_…",
     "aria-describedby": "key-help key-refused",
   });
+  const refused = h("p", { id: "key-refused", class: "refused", role: "alert" });
+  if (refusal) {
+    fill(refused, reason(refusal), " ", h("span", { class: "faint" }, foreign(refusal.message)));
+  }
   const form = h(
     "form",
     { class: "sign-in" },
     h("h1", {}, "Sign in"),
     h("label", { for: "key" }, "API key"),
     input,
-    h(
-      "p",
-      { id: "key-refused", class: "refused", role: "alert" },
-      refusal && [reason(refusal), " ", h("span", { class: "faint" }, foreign(refusal.message))],
-    ),
+    refused,
     h("button", { type: "submit", class: "primary" }, "Sign in"),
     h(
       "p",
@@ -37,7 +38,11 @@ export function signInForm(refusal, submit) {
     event.preventDefault();
     const key = input.value;
     input.value = "";
-    submit(key);
+    if (mayBeKey(key)) {
+      submit(key);
+    } else {
+      fill(refused, "This is no key: keys have letters, digits and signs, and no spaces.");
+    }
   });
   return form;
 }
