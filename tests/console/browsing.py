@@ -25,7 +25,7 @@ class Served:
     url: str
 
     def client(self, catalog: str = "default", **options: Any) -> Client:
-        return Client(self.target, catalog=catalog, timeout=SECONDS, **options)
+        return Client(self.target, catalog=catalog, **{"timeout": SECONDS, **options})
 
 
 @contextmanager

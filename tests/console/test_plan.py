@@ -13,7 +13,7 @@ def test_a_plan_shows_what_is_eager_and_deferred_and_what_that_saves(visit: Visi
     expect(page.get_by_text("Eager: 1 tool")).to_be_visible()
     expect(page.get_by_text("Deferred: 106 tools")).to_be_visible()
     expect(page.get_by_text("find_tools").first).to_be_visible()
-    page.get_by_label("Purpose").fill("triage new bug reports")
+    page.get_by_label("Purpose", exact=True).fill("triage new bug reports")
     expect(page.get_by_role("table", name="Eager")).to_contain_text("github.open_issue")
 
 

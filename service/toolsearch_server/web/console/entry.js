@@ -80,7 +80,7 @@ function content(entry) {
   const promptArguments = own(definition, "arguments");
   return [
     entry.title !== "" && h("p", { class: "entry-title" }, foreign(entry.title)),
-    h("p", { class: "description" }, foreign(entry.description)),
+    h("p", { class: "description", tabindex: 0, role: "group", "aria-label": "Description" }, foreign(entry.description)),
     facts(entry),
     entry.kind === "ENTRY_KIND_TOOL" && section("Parameters", schemaTable(input)),
     Array.isArray(promptArguments) && section("Arguments", schemaTable(argumentSchema(promptArguments))),

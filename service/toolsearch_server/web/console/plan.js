@@ -178,7 +178,7 @@ function content(plan, view, payload) {
     h(
       "div",
       { class: "card" },
-      h("h3", {}, "Tokens in the model's context"),
+      h("h2", {}, "Tokens in the model's context"),
       bars([
         { label: "before: all definitions", value: before, text: count(before), tone: "heavy" },
         { label: "after: with this plan", value: after, text: count(after), tone: "light" },
@@ -222,7 +222,7 @@ function toolList(title, tools, view, more) {
   return h(
     "div",
     { class: "card" },
-    h("h3", {}, `${title}: ${counted(tools.length, "tool")}, ${counted(cost, "token")}`),
+    h("h2", {}, `${title}: ${counted(tools.length, "tool")}, ${counted(cost, "token")}`),
     tools.length > 0 &&
       table({
         label: title,
