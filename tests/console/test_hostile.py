@@ -43,6 +43,7 @@ def test_the_text_of_a_hostile_tool_is_shown_literally(visit: Visit, hostile: st
     page = visit(f"#/playground?catalog={CATALOG}&q=attack_{number:02}&s=bm25&s=semantic&entry={name}")
     dialog = page.get_by_role("dialog")
     expect(dialog.locator(".description")).to_have_text(f"attack {payload}")
+    expect(dialog.locator(".description")).to_be_visible()
     expect(dialog.locator(".schema > li .parameter").first).to_contain_text(payload[:300])
     for closed in ("Result", "Definition"):
         dialog.locator("summary", has_text=closed).click()
