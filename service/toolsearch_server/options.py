@@ -152,8 +152,16 @@ class _Options:
 
     def add_switch(self, flag: str, *, text: str) -> None:
         variable = "TOOLSEARCH_" + flag.removeprefix("--").replace("-", "_").upper()
-        on = self.environment.get(variable, "").lower() in ("1", "true", "yes")
-        self.parser.add_argument(flag, action="store_true", default=on, help=f"{text} (${variable}, true or false)")
+        given = self.environment.get(variable) or "false"
+        self.parser.add_argument(
+            flag,
+            nargs="?",
+            const=True,
+            default=given,
+            type=_switch,
+            metavar="true|false",
+            help=f"{text} (${variable}, true or false)",
+        )
 
     def add_common(self) -> None:
         self.add("--store", default=DEFAULT_STORE, text=f"where the truth is kept: {SHOWN}", metavar="URL")
@@ -314,6 +322,12 @@ def _one_of(*values: str):  # type: ignore[no-untyped-def]  # argparse takes any
         return text
 
     return check
+
+
+def _switch(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
+    return text.lower() == "true"
 
 
 def _seconds(text: str) -> float:

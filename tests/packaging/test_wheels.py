@@ -55,6 +55,13 @@ def test_the_server_wheel_has_the_sample(server_wheel: Path) -> None:
         assert "toolsearch_server/sample/github.jsonl" in archive.namelist()
 
 
+def test_the_server_wheel_has_the_console_and_the_comments_of_the_contract(server_wheel: Path) -> None:
+    folder = ROOT / "service" / "toolsearch_server" / "web"
+    files = {f"console/{file.name}" for file in (folder / "console").iterdir() if file.is_file()} | {"comments.json"}
+    with zipfile.ZipFile(server_wheel) as archive:
+        assert {f"toolsearch_server/web/{name}" for name in files} <= set(archive.namelist())
+
+
 @pytest.mark.skipif(UV is None, reason="uv is neither in $UV nor on PATH; make test provides it")
 def test_installing_the_client_brings_grpc_and_protobuf_only(client_wheel: Path, tmp_path: Path) -> None:
     def uv(*arguments: str) -> str:

@@ -46,6 +46,8 @@ def test_every_setting_is_an_environment_variable_too() -> None:
         TOOLSEARCH_CONNECTION_AGE="6",
         TOOLSEARCH_IDLE_SECONDS="5",
         TOOLSEARCH_EMBEDDINGS="off",
+        TOOLSEARCH_HTTP_CORS="https://a.example,http://localhost:3000",
+        TOOLSEARCH_NO_CONSOLE="true",
     )
     assert config == Config(
         listen=Address("::1", 7),
@@ -58,7 +60,23 @@ def test_every_setting_is_an_environment_variable_too() -> None:
         connection_age=6.0,
         idle_seconds=5.0,
         embeddings=Choice("off"),
+        http_cors=("https://a.example", "http://localhost:3000"),
+        console=False,
     )
+
+
+def test_a_switch_is_an_environment_variable_too() -> None:
+    certificate = {"TOOLSEARCH_TLS_CERTIFICATE": "c", "TOOLSEARCH_TLS_KEY": "k"}
+    assert settings(TOOLSEARCH_HTTP_TLS="true", **certificate).http_tls
+    assert not settings(TOOLSEARCH_HTTP_TLS="false", **certificate).http_tls
+    with pytest.raises(SystemExit):
+        settings(TOOLSEARCH_HTTP_TLS="maybe", **certificate)
+
+
+def test_http_at_any_port_begins_with_the_usual_one() -> None:
+    config = settings("--http", "auto")
+    assert (config.http, config.http_elsewhere) == (Address("127.0.0.1", 8080), True)
+    assert not settings("--http", "127.0.0.1:8080").http_elsewhere
 
 
 def test_a_flag_beats_the_environment() -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
-from starlette.routing import BaseRoute, Mount
+from starlette.routing import BaseRoute, Mount, Router
 from starlette.types import ASGIApp
 
 from toolsearch_server.web import console
@@ -37,7 +37,7 @@ def application(probes: Sequence[BaseRoute], door: Door | None = None) -> Applic
 def _behind(door: Door) -> list[BaseRoute]:
     if door.closed:
         return [Mount("/v1", Closed(door.closed))]
-    pages = Starlette(routes=console.routes()) if door.console else None
+    pages = Router(console.routes(), redirect_slashes=False) if door.console else None
     return [Mount("/v1", _protected(door, _readable(door))), *([Mount("/", _protected(door, pages))] if pages else [])]
 
 

@@ -1,6 +1,7 @@
 """One HTTP request and its answer, as a call's context: what gRPC's own context tells, told from headers."""
 
 import asyncio
+import re
 import secrets
 import time
 from collections.abc import AsyncIterator, Coroutine
@@ -13,7 +14,7 @@ from toolsearch_server.auth import AUTHORIZATION_HEADER, TENANT_HEADER
 from toolsearch_server.errors import FieldInvalid, LimitExceeded
 from toolsearch_server.rpc.calls import MAX_REQUEST_ID_LENGTH, REQUEST_ID_HEADER
 from toolsearch_server.tracing import TRACE_HEADER
-from toolsearch_server.web.statuses import DEADLINE_EXCEEDED, Headers, Refused, misdirected, refused
+from toolsearch_server.web.statuses import DEADLINE_EXCEEDED, INVALID_ARGUMENT, Headers, Refused, misdirected, refused
 
 TIMEOUT_HEADER = "x-toolsearch-timeout"
 LAST_EVENT_HEADER = "last-event-id"
@@ -22,6 +23,9 @@ JSON_TYPE = b"application/json"
 BODY_SECONDS = 60.0
 """Within which a body has to arrive."""
 LONGEST_TIMEOUT = 24 * 3600.0
+
+
+_SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,30})?")
 
 
 class Gone(Exception):
@@ -35,7 +39,6 @@ class Exchange:
         self._scope = scope
         self._receive = receive
         self._send = send
-        self._unread = True
         self._metadata: list[tuple[str, str]] = []
         self._deadline: float | None = None
         self.begun = False
@@ -43,6 +46,14 @@ class Exchange:
 
     def read_headers(self) -> None:
         """Raises Refused if one of them cannot be used."""
+        names = {name for name, _ in self._scope["headers"]}
+        if {b"content-length", b"transfer-encoding"} <= names:
+            raise misdirected(
+                "the body has a length and an encoding: where it ends would be anybody's guess",
+                code=INVALID_ARGUMENT,
+                headers=[(b"connection", b"close")],
+                field="transfer-encoding",
+            )
         self._metadata = [
             _pair(name, value) for name, value in self._scope["headers"] if name.decode("latin-1") in READ_HEADERS
         ]
@@ -92,7 +103,6 @@ class Exchange:
                     if len(read) > most:
                         raise _too_large(len(read), most)
                     if not message.get("more_body", False):
-                        self._unread = False
                         return bytes(read)
         except TimeoutError:
             raise misdirected("the body took too long to arrive", code=DEADLINE_EXCEEDED, http_status=408) from None
@@ -132,8 +142,6 @@ class Exchange:
         known = [(b"content-type", content_type), (b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
         if self.request_id:
             known.append((REQUEST_ID_HEADER.encode(), self.request_id.encode()))
-        if self._unread:
-            known.append((b"connection", b"close"))  # rather than read what nobody wants
         await self._send({"type": "http.response.start", "status": status, "headers": known + (headers or [])})
 
     async def send(self, data: bytes) -> None:
@@ -147,10 +155,7 @@ class Exchange:
 
 
 def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
+    seconds = float(text) if _SECONDS.fullmatch(text) else 0.0
     if not 0 < seconds <= LONGEST_TIMEOUT:
         allowed = f"seconds, more than 0 and at most {LONGEST_TIMEOUT:.0f}"
         raise refused(FieldInvalid(f"{TIMEOUT_HEADER} is no timeout", field=TIMEOUT_HEADER, given=text, allowed=allowed))
@@ -160,9 +165,11 @@ def _seconds(text: str) -> float:
 def _pair(name: bytes, value: bytes) -> tuple[str, str]:
     key = name.decode("ascii")
     try:
-        text = value.decode("ascii")
+        text = value.decode()
     except UnicodeDecodeError:
-        raise refused(FieldInvalid(f"the header {key} is not ASCII", field=key, allowed="printable ASCII characters")) from None
+        raise refused(FieldInvalid(f"the header {key} is not UTF-8", field=key, allowed="UTF-8")) from None
+    if key == REQUEST_ID_HEADER and not (text.isascii() and text.isprintable()):
+        raise refused(FieldInvalid(f"the header {key} is not ASCII", field=key, allowed="printable ASCII characters"))
     return key, text
 
 

@@ -40,14 +40,17 @@ ERRORS = {
     504: "Not answered within x-toolsearch-timeout.",
 }
 HEADERS = {
-    "x-toolsearch-tenant": ("For which tenant; only administrators may ask for another than their own.", {"type": "string"}),
+    "x-toolsearch-tenant": (
+        "For which tenant; only administrators may ask for another than their own.",
+        {"type": "string", "minLength": 1, "maxLength": 128, "pattern": "^[!-~]+$"},
+    ),
     "x-request-id": (
         "Names the call in logs; made up if it is not said. The answer repeats it.",
-        {"type": "string", "maxLength": 128},
+        {"type": "string", "maxLength": 128, "pattern": "^[!-~]*$"},
     ),
     "x-toolsearch-timeout": (
         "Seconds that the caller waits for the answer.",
-        {"type": "number", "exclusiveMinimum": 0, "maximum": 86400},
+        {"type": "number", "minimum": 0.001, "maximum": 86400},
     ),
 }
 SCALARS: Mapping[int, Schema] = {
@@ -67,6 +70,7 @@ REQUIRED = {
     "ReportUsageRequest": ["reports"],
     "ReadResourceRequest": ["name", "path"],
 }
+LENGTH_IN_URL = 1_000
 COUNTED = (
     "callsUnderWay",
     "watches",
@@ -191,7 +195,7 @@ class _Writer:
         content: Schema = {"application/json": {"schema": answer}}
         if method.server_streaming:
             text += STREAMED
-            content = {"text/event-stream": {"schema": {"type": "string"}, "x-message": answer}}
+            content = {"text/event-stream": {"schema": _event(answer)}}
         return {
             "operationId": method.name,
             "tags": [service],
@@ -207,6 +211,7 @@ class _Writer:
             if field.message_type is None:
                 schema = dict(self._field(field, answered=False))
                 text = schema.pop("description", "")
+                schema = _shortened(schema)
                 required = not depth and field.json_name in REQUIRED.get(kind.name, ())
                 yield {
                     "name": name,
@@ -276,6 +281,12 @@ def _merged(schema: Schema, constraint: Schema) -> Schema:
     return merged
 
 
+def _shortened(schema: Schema) -> Schema:
+    """For a URL, which servers and proxies cut off somewhere."""
+    items = {"items": _shortened(schema["items"])} if "items" in schema else {}
+    return schema | items | ({"maxLength": LENGTH_IN_URL} if schema.get("maxLength", 0) > LENGTH_IN_URL else {})
+
+
 def _is_map(field: FieldDescriptor) -> bool:
     return field.message_type is not None and field.message_type.GetOptions().map_entry
 
@@ -284,11 +295,32 @@ def _reference(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
+def _event(message: Schema) -> Schema:
+    """Of each event in a stream."""
+    data = {
+        "type": "string",
+        "contentMediaType": "application/json",
+        "contentSchema": {"anyOf": [message, _reference("Status")]},
+    }
+    return {
+        "type": "object",
+        "required": ["data"],
+        "properties": {"data": data, "event": {"type": "string"}, "id": {"type": "string"}},
+    }
+
+
 def _header_parameters(method: MethodDescriptor) -> list[Schema]:
     known: list[Schema] = [{"$ref": f"#/components/parameters/{name}"} for name in HEADERS]
     if method.name == "WatchCatalog":
         text = "The id of the last event that was seen, EPOCH:REVISION: what follows it is streamed."
-        known.append({"name": "last-event-id", "in": "header", "description": text, "schema": {"type": "string"}})
+        known.append(
+            {
+                "name": "last-event-id",
+                "in": "header",
+                "description": text,
+                "schema": {"type": "string", "pattern": "^[!-9;-~]+:[0-9]{1,18}$"},
+            }
+        )
     return known
 
 

@@ -60,7 +60,7 @@ class HttpServer(uvicorn.Server):
 
 
 class ImpatientProtocol(H11Protocol):
-    """Closes connections on which nothing, or only a part of a head, arrives for too long."""
+    """Closes connections on which a head takes too long, or the rest of a body that was answered before it was there."""
 
     _patience: asyncio.TimerHandle | None = None
 
@@ -70,7 +70,7 @@ class ImpatientProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self.conn.their_state is h11.IDLE:
+        if self.conn.their_state is h11.IDLE or self.conn.our_state is h11.DONE:
             self._await_head()
         else:
             self._forget()

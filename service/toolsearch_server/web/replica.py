@@ -25,7 +25,7 @@ class _Method(NamedTuple):
     server_streaming: bool = False
 
 
-STRATEGIES = ("auto", "bm25", "regex", "fuzzy", "semantic", "hybrid")
+STRATEGIES = ("auto", "bm25", "regex", "fuzzy", "hybrid", "semantic")
 STATUS = _Method("GetStatus", "toolsearch.http.GetStatus")
 
 
@@ -53,7 +53,7 @@ def answering(replica: Replica, recent: Recent, edge: Edge) -> Answering:
                 "ready": replica.ready(),
                 "store": replica.store,
                 "embeddings": replica.embeddings,
-                "strategies": list(STRATEGIES if replica.embeddings else STRATEGIES[:-2]),
+                "strategies": list(STRATEGIES if replica.embeddings else STRATEGIES[:-1]),
                 "credentials": replica.credentials,
                 "caller": {"tenant": caller.tenant, "role": caller.role.label},
                 "sampleSeconds": SAMPLE_SECONDS,

@@ -68,7 +68,8 @@ INVALID_ARGUMENT = 3
 def as_json(encoded: bytes) -> str:
     """An encoded status in protobuf's JSON, with its details."""
     status = _CLASSES["Status"].FromString(encoded)
-    return json_format.MessageToJson(status, indent=None, ensure_ascii=False, descriptor_pool=status.DESCRIPTOR.file.pool)
+    pool: Any = status.DESCRIPTOR.file.pool
+    return json_format.MessageToJson(status, indent=None, ensure_ascii=False, descriptor_pool=pool)
 
 
 def _new(name: str, **values: Any) -> Any:
