@@ -107,7 +107,7 @@ function go(search) {
   const text = goText;
   const list = (/** @type {readonly string[]} */ values) => `[]string{${values.map(text).join(", ")}}`;
   const kinds = filter.kinds?.map((kind) => `toolsearchv1.EntryKind_${kind}`);
-  const pointers = filter.readOnly || filter.destructive === false;
+  const pointers = filter.readOnly === true || filter.destructive === false;
   const filters = [
     filter.servers && `Servers: ${list(filter.servers)}`,
     filter.namespaces && `Namespaces: ${list(filter.namespaces)}`,
