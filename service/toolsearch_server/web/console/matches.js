@@ -144,7 +144,8 @@ export function nothing(answer, open) {
     "div",
     { class: "empty" },
     h("p", {}, foreign(answer.message.split("; names spelled like it:")[0] ?? "")),
-    answer.nearNames.length > 0 &&
+    answer.nearNames.length > 0 && [
+      h("p", {}, "Names spelled like it:"),
       h(
         "ul",
         { class: "near" },
@@ -152,6 +153,7 @@ export function nothing(answer, open) {
           h("li", {}, h("button", { type: "button", class: "link", on: { click: () => open(name) } }, foreign(name))),
         ),
       ),
+    ],
   );
 }
 

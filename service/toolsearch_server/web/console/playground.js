@@ -108,7 +108,7 @@ export function page(view) {
       strategies,
     ),
     filters.element,
-    h("div", { class: "answers" }, welcome, results.element, details),
+    h("div", { class: "answers" }, welcome, details, results.element),
   );
 }
 
