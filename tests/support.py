@@ -58,6 +58,7 @@ def view_of(*tools: Mapping[str, Any] | Draft, server: str = "") -> View:
 
 
 def ranked(view: View, *texts: str, strategy: Strategy = Strategy.AUTO, limit: int = 10, **options: Any) -> Ranking:
+    options.setdefault("explain", True)
     return view.search(Query(texts=texts, strategy=strategy, limit=limit, **options), DEFAULT_LIMITS)
 
 

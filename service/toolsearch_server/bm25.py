@@ -3,19 +3,26 @@
 One combined text is indexed twice, as stems and as plain words, because BM25 saturates per field and separate fields for
 name, description and parameters rank worse; concepts find what is said in other words; the name alone and the trigrams of the
 name add a little each.
+
+Tantivy selects and counts. Searches without a filter, which are most, are added up from the same postings in word_scores.py,
+with the same result.
 """
 
+import functools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
+import numpy as np
 import tantivy
 
 from toolsearch_server import text
 from toolsearch_server.concepts import concepts
 from toolsearch_server.document import Postings
+from toolsearch_server.kernel import Best
 from toolsearch_server.selection import BANNED, EVERYTHING, Selection
+from toolsearch_server.word_scores import WordScores, term_key
 
 WRITER_HEAP_BYTES = 15_000_000
 MAX_MORE_SEGMENTS = 8
@@ -26,6 +33,12 @@ SCORE_DIGITS = 4
 
 STEMS, WORDS, NAME, CONCEPTS, TRIGRAMS = "stems", "words", "name", "concepts", "trigrams"
 WEIGHTS = {STEMS: 0.6, WORDS: 0.4, NAME: 0.4, CONCEPTS: 0.5, TRIGRAMS: 0.06}
+NUMBERS = {field: number for number, field in enumerate(WEIGHTS)}
+KEPT_RARITIES = 1_000
+"""Stems of which it is remembered how rare they are."""
+
+Indexed = tuple[int, Postings, frozenset[str]]
+"""A document as it is indexed: slot, words, facets."""
 
 
 class QueryWord(NamedTuple):
@@ -38,30 +51,45 @@ class QueryWord(NamedTuple):
     stands_for: tuple[str, ...] = ()
 
 
+class _Pieces(NamedTuple):
+    """What a word is looked for by."""
+
+    keys: tuple[int, int, int]
+    concepts: tuple[str, ...]
+    concept_keys: tuple[int, ...]
+    trigrams: tuple[str, ...]
+    trigram_keys: tuple[int, ...]
+
+
+@functools.lru_cache(maxsize=20_000)
+def _pieces(word: str, stem: str) -> _Pieces:
+    meant, trigrams = tuple(concepts((stem,))), tuple(text.trigrams((word,)))
+    return _Pieces(
+        (term_key(NUMBERS[STEMS], stem), term_key(NUMBERS[WORDS], word), term_key(NUMBERS[NAME], stem)),
+        meant,
+        tuple(term_key(NUMBERS[CONCEPTS], concept) for concept in meant),
+        trigrams,
+        tuple(term_key(NUMBERS[TRIGRAMS], trigram) for trigram in trigrams),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a query asks for, analysed."""
+    """What a query asks for. A concept or trigram of several words counts once."""
 
     words: tuple[QueryWord, ...]
-    concepts: tuple[str, ...]
-    trigrams: tuple[str, ...]
 
-    @classmethod
-    def of(cls, words: Sequence[QueryWord]) -> "Asked":
-        certain = [word.stem for word in words if word.weight == 1.0]
-        pieces = text.trigrams(word.word for word in words)
-        return cls(tuple(words), tuple(dict.fromkeys(concepts(certain))), tuple(dict.fromkeys(pieces)))
+    @property
+    def concepts(self) -> Iterable[str]:
+        certain = (word for word in self.words if word.weight == 1.0)
+        return dict.fromkeys(concept for word in certain for concept in _pieces(word.word, word.stem).concepts)
 
-
-class Hit(NamedTuple):
-    slot: int
-    score: float
+    @property
+    def trigrams(self) -> Iterable[str]:
+        return dict.fromkeys(trigram for word in self.words for trigram in _pieces(word.word, word.stem).trigrams)
 
 
-@dataclass(frozen=True, slots=True)
-class Hits:
-    hits: list[Hit]
-    total: int
+NO_HITS = Best(np.zeros(0, dtype=np.int64), np.zeros(0), 0)
 
 
 def _schema() -> tantivy.Schema:
@@ -79,48 +107,59 @@ _SCHEMA = _schema()
 class Bm25Index:
     """An immutable snapshot. `changed` gives the next one; only the newest may be changed again."""
 
-    def __init__(self, index: tantivy.Index, *, dead: int, built_segments: int = 0) -> None:
+    def __init__(self, index: tantivy.Index, scores: WordScores, *, dead: int, built_segments: int = 0) -> None:
         self._index = index
+        self._scores = scores
         self._searcher = index.searcher()
         self._dead = dead
         self._built_segments = built_segments or self._searcher.num_segments
+        self._rarities: dict[str, float] = {}
+        self.size: int = self._searcher.num_docs
 
     @classmethod
-    def build(cls, documents: Iterable[tuple[int, Postings, frozenset[str]]]) -> Self:
+    def build(cls, documents: Sequence[Indexed]) -> "Bm25Index":
+        """In the order of slots, which begin at 0."""
         index = tantivy.Index(_SCHEMA)
         index.config_reader("manual")  # the default policy starts a watcher that stalls commits
         _write(index, removed=(), added=documents)
-        return cls(index, dead=0)
+        return cls(index, WordScores.build(WEIGHTS, map(_by_field, documents)), dead=0)
 
-    def changed(self, *, removed: Sequence[int], added: Iterable[tuple[int, Postings, frozenset[str]]]) -> Self:
+    def changed(self, *, removed: Sequence[int], added: Sequence[Indexed]) -> "Bm25Index":
+        """The slots that are added follow on the ones that there are."""
         _write(self._index, removed=removed, added=added)
-        return type(self)(self._index, dead=self._dead + len(removed), built_segments=self._built_segments)
+        scores = self._scores.changed(removed=removed, added=map(_by_field, added))
+        return Bm25Index(self._index, scores, dead=self._dead + len(removed), built_segments=self._built_segments)
 
     @property
     def worn(self) -> bool:
         """Deleted documents still count in BM25's statistics, and segments cost time: build anew now and then."""
         more_segments = self._searcher.num_segments - self._built_segments
-        return self._dead > MAX_DEAD_SHARE * self._searcher.num_docs or more_segments > MAX_MORE_SEGMENTS
-
-    @property
-    def size(self) -> int:
-        return self._searcher.num_docs
+        return self._dead > MAX_DEAD_SHARE * self.size or more_segments > MAX_MORE_SEGMENTS
 
     def inverse_frequency(self, stem: str) -> float:
         """BM25's idf of a stem, 0 for one that no document has."""
-        having = self._searcher.doc_freq(STEMS, stem)
-        return math.log(1 + (self.size + 0.5) / (having + 0.5)) if having else 0.0
+        known = self._rarities.get(stem)
+        if known is None:
+            having = self._searcher.doc_freq(STEMS, stem)
+            known = math.log(1 + (self.size + 0.5) / (having + 0.5)) if having else 0.0
+            if len(self._rarities) >= KEPT_RARITIES:
+                self._rarities.clear()
+            self._rarities[stem] = known
+        return known
 
     def has_word(self, word: str) -> bool:
         return self._searcher.doc_freq(WORDS, word) > 0
 
     def knows(self, word: QueryWord) -> bool:
-        return self._searcher.doc_freq(STEMS, word.stem) > 0 or self._searcher.doc_freq(WORDS, word.word) > 0
+        return self.inverse_frequency(word.stem) > 0.0 or self.has_word(word.word)
 
-    def search(self, asked: Asked, *, limit: int, selection: Selection = EVERYTHING) -> Hits:
-        """The best `limit` documents that have any of the words or concepts, best first; trigrams only add to their scores."""
+    def search(self, asked: Asked, *, limit: int, selection: Selection = EVERYTHING) -> Best:
+        """The best `limit` documents, and some more, that have any of the words or concepts; trigrams only add to their
+        scores. All that tie with the last of them are there."""
         if not asked.words:
-            return Hits([], 0)
+            return NO_HITS
+        if selection == EVERYTHING:
+            return self._best(asked, limit + TIE_MARGIN)
         trigrams = (_term(TRIGRAMS, trigram, WEIGHTS[TRIGRAMS]) for trigram in asked.trigrams)
         query = _selected(_any(_matching(asked), *trigrams, must_first=True), selection)
         wanted = limit + TIE_MARGIN
@@ -131,8 +170,12 @@ class Bm25Index:
                 break  # all documents that tie with the last wanted one are in
             wanted *= 4
         slots = self._searcher.fast_field_values("slot", [address for _, address in hits])
-        scored = [Hit(int(slot or 0), round_score(score)) for slot, (score, _) in zip(slots, hits, strict=True)]
-        return Hits(scored, int(result.count))  # type: ignore[attr-defined]  # missing in tantivy's stubs
+        scores = np.array([score for score, _ in hits]).round(SCORE_DIGITS)
+        return Best(np.array(slots, dtype=np.int64), scores, int(result.count))  # type: ignore[attr-defined]  # missing in stubs
+
+    def _best(self, asked: Asked, wanted: int) -> Best:
+        keys, trigrams, weights = _keys(asked)
+        return self._scores.best(keys, more=trigrams, weights=weights, wanted=wanted, digits=SCORE_DIGITS)
 
     def count(self, asked: Iterable[Asked], *, selection: Selection = EVERYTHING) -> int:
         """How many documents have any of the words or concepts of any of the queries."""
@@ -145,7 +188,31 @@ def round_score(score: float) -> float:
     return round(score, SCORE_DIGITS)
 
 
-def _write(index: tantivy.Index, *, removed: Iterable[int], added: Iterable[tuple[int, Postings, frozenset[str]]]) -> None:
+def _by_field(document: Indexed) -> tuple[str, ...]:
+    """In the order of WEIGHTS."""
+    postings = document[1]
+    return postings.stems, postings.words, postings.name_stems, postings.concepts, postings.name_trigrams
+
+
+def _keys(asked: Asked) -> tuple[list[int], int, dict[int, float]]:
+    """The terms to add up, how many of the last are trigrams, and which of the others count for less than one."""
+    keys: list[int] = []
+    trigrams: list[int] = []
+    concept_keys: list[int] = []
+    weights: dict[int, float] = {}
+    for word, stem, weight, _ in asked.words:
+        pieces = _pieces(word, stem)
+        trigrams += pieces.trigram_keys
+        if weight == 1.0:
+            concept_keys += pieces.concept_keys
+        else:
+            weights |= dict.fromkeys(range(len(keys), len(keys) + 3), weight)
+        keys += pieces.keys
+    once = dict.fromkeys(trigrams)
+    return [*keys, *dict.fromkeys(concept_keys), *once], len(once), weights
+
+
+def _write(index: tantivy.Index, *, removed: Iterable[int], added: Iterable[Indexed]) -> None:
     """One commit. The writer is not kept: an open one costs threads and memory for every catalog."""
     writer = index.writer(WRITER_HEAP_BYTES, 1)
     for slot in removed:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import structlog
 
@@ -22,7 +22,7 @@ from toolsearch_server.answers import Answers
 from toolsearch_server.bm25 import Bm25Index
 from toolsearch_server.changes import Change, Entries, Version
 from toolsearch_server.document import Document, analyse
-from toolsearch_server.embedders import Embedder, Scale, embedded_text
+from toolsearch_server.embedders import Embedder, Scale, Vector, embedded_text
 from toolsearch_server.embeddings import Embeddings
 from toolsearch_server.entry import Entry, EntryKey
 from toolsearch_server.errors import EmbeddingsUnavailable, RevisionNotReached
@@ -35,9 +35,6 @@ from toolsearch_server.settings import Thesaurus
 from toolsearch_server.turns import Lane, Share
 from toolsearch_server.usage import NO_USAGE, REFRESH_SECONDS, Usage
 from toolsearch_server.vectors import Digest, VectorIndex
-
-if TYPE_CHECKING:
-    from toolsearch_server.embedders import Vector
 
 RECENT_CHANGES = 256
 MAX_HOLE_SHARE = 0.5
@@ -59,6 +56,9 @@ REPORT_SECONDS = 10.0
 log = structlog.get_logger()
 
 Result = TypeVar("Result")
+
+
+Rendered = dict[tuple[int, int], bytes]
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class View:
         vectors = None if self.vectors is None else self.vectors.changed(removed=removed, added=change.upserts)
         return View(entries, slots, documents, bm25, vectors)
 
-    def filled(self, vectors: Mapping[Digest, "Vector"], scale: Scale) -> "View":
+    def filled(self, vectors: Mapping[Digest, Vector], scale: Scale) -> "View":
         """The view with vectors that were missing."""
         if self.vectors is None:
             return self
@@ -134,6 +134,11 @@ class View:
         """Estimate of its memory, within a factor of two for catalogs of ordinary tools."""
         vectors = 0 if self.vectors is None else self.vectors.bytes
         return CATALOG_BYTES + ENTRY_BYTES * len(self.documents) + BYTES_PER_DEFINITION_BYTE * self.entries.bytes + vectors
+
+    @functools.cached_property
+    def rendered(self) -> Rendered:
+        """Entries as messages, by slot and detail; see responses.py."""
+        return {}
 
     @functools.cached_property
     def names(self) -> NameIndex:
@@ -406,7 +411,7 @@ class Catalog:
         finally:
             self._filler = None
 
-    def _receive_vectors(self, vectors: Mapping[Digest, "Vector"]) -> None:
+    def _receive_vectors(self, vectors: Mapping[Digest, Vector]) -> None:
         self._come.update(vectors)
         self._apply_soon()
 

@@ -173,6 +173,14 @@ _RELATED = {
 }
 
 
+_BITS = {stem: sum(1 << int(concept) for concept in concepts) for stem, concepts in _CONCEPTS.items()}
+
+
+def concept_bits(stem: str) -> int:
+    """The concepts of a stem as a set of bits."""
+    return _BITS.get(stem, 0)
+
+
 def concepts(stems: Iterable[str]) -> list[str]:
     """The concepts of stems, one for each time that one is meant."""
     return [concept for stem in stems for concept in _CONCEPTS.get(stem, ())]

@@ -1,9 +1,11 @@
 """A document: what of an entry is searched, analysed once per change."""
 
+import functools
+import operator
 from dataclasses import dataclass
 
 from toolsearch_server import selection, text
-from toolsearch_server.concepts import concepts
+from toolsearch_server.concepts import concept_bits, concepts
 from toolsearch_server.entry import Entry
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
 from toolsearch_server.settings import NO_SETTINGS, Settings
@@ -17,6 +19,8 @@ class Document:
     name_stems: str
     description_stems: str
     parameter_stems: str
+    concepts: int
+    """Of the stems of name and description, as bits."""
     facets: frozenset[str]
 
 
@@ -47,6 +51,7 @@ def analyse(entry: Entry, limits: Limits = DEFAULT_LIMITS, settings: Settings = 
         name_stems=padded(name_stems),
         description_stems=padded(description_stems),
         parameter_stems=padded(parameter_stems),
+        concepts=functools.reduce(operator.or_, map(concept_bits, (*name_stems, *description_stems)), 0),
         facets=selection.facets(entry, settings),
     )
     names, descriptions, parameters = settings.name_weight, settings.description_weight, settings.parameters_weight

@@ -10,19 +10,17 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
+import numpy as np
 import structlog
 
 from toolsearch_server.backoff import backoff
-from toolsearch_server.embedders import EmbeddingFailed, Scale, SlowEmbedder, TextRefused
+from toolsearch_server.embedders import EmbeddingFailed, Matrix, Scale, SlowEmbedder, TextRefused, Vector
 from toolsearch_server.errors import EmbeddingsUnavailable, StoreUnavailable
 from toolsearch_server.limits import Limits
 from toolsearch_server.store import Store
 from toolsearch_server.vectors import Digest
-
-if TYPE_CHECKING:
-    from toolsearch_server.embedders import Matrix, Vector
 
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 0.5, 60.0
 BATCHES_PER_ROUND = 16
@@ -132,7 +130,7 @@ class Embeddings:
         """Whether the embedder will never give a vector for this text."""
         return digest in self._refused
 
-    async def fill(self, wanted: Mapping[Digest, str], deliver: Callable[[Mapping[Digest, "Vector"]], None]) -> None:
+    async def fill(self, wanted: Mapping[Digest, str], deliver: Callable[[Mapping[Digest, Vector]], None]) -> None:
         """Deliver the vectors of texts as they come, until all have, or were refused, or another catalog's attempt ended."""
         await asyncio.shield(self.begin())
         known = self._entries.found(wanted)
@@ -156,7 +154,7 @@ class Embeddings:
             await asyncio.wait(others)
             deliver(self._entries.found(elsewhere))
 
-    async def _fill_batch(self, batch: Mapping[Digest, str], deliver: Callable[[Mapping[Digest, "Vector"]], None]) -> None:
+    async def _fill_batch(self, batch: Mapping[Digest, str], deliver: Callable[[Mapping[Digest, Vector]], None]) -> None:
         async with self._batches:
             known = await self._stored(list(batch))
             vectors = await self._embed({digest: text for digest, text in batch.items() if digest not in known})
@@ -166,7 +164,7 @@ class Embeddings:
         deliver(known | vectors)
         await self._keep(vectors)
 
-    async def _embed(self, texts: Mapping[Digest, str]) -> dict[Digest, "Vector"]:
+    async def _embed(self, texts: Mapping[Digest, str]) -> dict[Digest, Vector]:
         """All of the texts but those that the embedder refuses."""
         if not texts:
             return {}
@@ -186,7 +184,7 @@ class Embeddings:
             return first | second
         return dict(zip(texts, matrix, strict=True))
 
-    async def _insist(self, embed: Callable[[], Awaitable["Matrix"]], *, refusable: bool = False) -> "Matrix":
+    async def _insist(self, embed: Callable[[], Awaitable[Matrix]], *, refusable: bool = False) -> Matrix:
         """Ask until there is an answer."""
         failures = 0
         while True:
@@ -217,14 +215,12 @@ class Embeddings:
         if error.retry_after:
             self._not_before = max(self._not_before, time.monotonic() + error.retry_after)
 
-    def _checked(self, matrix: "Matrix") -> "Matrix":
+    def _checked(self, matrix: Matrix) -> Matrix:
         if self._dimensions and matrix.shape[1] != self._dimensions:
             raise EmbeddingFailed(f"vectors have {matrix.shape[1]} dimensions, and had {self._dimensions}")
         return matrix
 
-    async def _stored(self, digests: Sequence[Digest]) -> dict[Digest, "Vector"]:
-        import numpy as np
-
+    async def _stored(self, digests: Sequence[Digest]) -> dict[Digest, Vector]:
         if not digests:
             return {}
         try:
@@ -243,7 +239,7 @@ class Embeddings:
             self._entries.put(digest, vector)
         return found
 
-    async def _keep(self, vectors: Mapping[Digest, "Vector"]) -> None:
+    async def _keep(self, vectors: Mapping[Digest, Vector]) -> None:
         if not vectors:
             return
         try:
@@ -257,7 +253,7 @@ class Embeddings:
 
     # Queries
 
-    async def of_queries(self, texts: Sequence[str], *, patience: float) -> list["Vector"]:
+    async def of_queries(self, texts: Sequence[str], *, patience: float) -> list[Vector]:
         """The vectors of a query's phrasings, within a moment. Raises EmbeddingsUnavailable."""
         known = self._queries.found(texts)
         unknown = [text for text in dict.fromkeys(texts) if text not in known]
@@ -316,13 +312,13 @@ class _Cache(Generic[Key]):
         self._bytes = 0
         self._vectors: OrderedDict[Key, Vector] = OrderedDict()
 
-    def found(self, keys: Iterable[Key]) -> dict[Key, "Vector"]:
+    def found(self, keys: Iterable[Key]) -> dict[Key, Vector]:
         found = {key: self._vectors[key] for key in keys if key in self._vectors}
         for key in found:
             self._vectors.move_to_end(key)
         return found
 
-    def put(self, key: Key, vector: "Vector") -> None:
+    def put(self, key: Key, vector: Vector) -> None:
         old = self._vectors.pop(key, None)
         self._bytes += vector.nbytes - (0 if old is None else old.nbytes)
         # A row of a batch would keep the whole batch in memory.

@@ -5,6 +5,7 @@ Values that grow with the number of catalogs are read when somebody asks for the
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from prometheus_client import (
     CollectorRegistry,
@@ -25,6 +26,9 @@ CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 OTHER_TENANTS = "(other)"
 SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 COUNTS = (0, 1, 2, 5, 10, 20, 50, 100)
+
+
+Labelled = TypeVar("Labelled", Counter, Histogram)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +65,7 @@ class Metrics:
         self.registry = registry = CollectorRegistry()
         self._tenant_labels = tenant_labels
         self._tenants: set[str] = set()
+        self._children: dict[tuple[object, ...], Any] = {}
         self._sessions: _SessionCollector | None = None
         self._process = ProcessCollector(registry=registry)
         build = Gauge("toolsearch_build_info", "1; which version runs, and as what.", ["version", "role"], registry=registry)
@@ -141,13 +146,20 @@ class Metrics:
     def call_ended(
         self, method: str, code: str, *, tenant: str, strategy: str, reason: str, seconds: float, stream: bool = False
     ) -> None:
-        self._requests.labels(method, code, strategy).inc()
+        self._child(self._requests, method, code, strategy).inc()
         answered = code == "OK"
         if answered and not stream:
-            self._seconds.labels(method).observe(seconds)
-        self._tenant_requests.labels(self._tenant_label(tenant, answered=answered), code).inc()
+            self._child(self._seconds, method).observe(seconds)
+        self._child(self._tenant_requests, self._tenant_label(tenant, answered=answered), code).inc()
         if reason:
             self._refusals.labels(reason).inc()
+
+    def _child(self, metric: Labelled, *labels: str) -> Labelled:
+        """The same as `metric.labels`, which looks at the labels anew each time."""
+        child: Labelled | None = self._children.get((metric, *labels))
+        if child is None:
+            child = self._children[metric, *labels] = metric.labels(*labels)
+        return child
 
     def _tenant_label(self, tenant: str, *, answered: bool) -> str:
         """A tenant has a label of its own from its first answered call on: names that nobody has take none away."""
@@ -159,7 +171,7 @@ class Metrics:
         return tenant
 
     def searched(self, strategy: str, results: int) -> None:
-        self._results.labels(strategy).observe(results)
+        self._child(self._results, strategy).observe(results)
         if not results:
             self._empty.labels(strategy).inc()
 

@@ -1,15 +1,17 @@
 """The name index: regular expressions and near spellings. The only module that knows RE2 and RapidFuzz."""
 
 import functools
+import math
 import re
 import time
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 from itertools import accumulate, islice
 from typing import NamedTuple
 
+import numpy as np
 import re2
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
@@ -25,7 +27,7 @@ NEAR_NAMES = 3
 CORRECTION_CUTOFF = 0.75
 CORRECTIONS = 3
 MIN_CORRECTED_LENGTH = 4
-KEPT_CORRECTIONS = 500
+KEPT_CORRECTIONS = 2_000
 """Words whose corrections are remembered."""
 CHUNK_LINES = 3_000
 
@@ -53,7 +55,7 @@ class NameIndex:
 
     def __init__(self, entries: Iterable[tuple[int, Entry]]) -> None:
         self._entries = list(entries)
-        self._corrections: dict[str, list[tuple[str, float]]] = {}
+        self._corrections: dict[str, Sequence[tuple[str, float]]] = {}
 
     @functools.cached_property
     def _exact(self) -> dict[str, list[int]]:
@@ -99,13 +101,13 @@ class NameIndex:
         return sorted((NearHit(*item) for item in best.items()), key=lambda hit: -hit.similarity)
 
     @functools.cached_property
-    def _vocabulary(self) -> list[str]:
-        return sorted({word for spelled in self._spelled for word in spelled.split()})
+    def _vocabulary(self) -> "_Vocabulary":
+        return _Vocabulary({word for spelled in self._spelled for word in spelled.split()})
 
-    def corrections(self, word: str) -> list[tuple[str, float]]:
+    def corrections(self, word: str) -> Sequence[tuple[str, float]]:
         """Words in names that `word` may be a misspelling of, with their similarity."""
         if len(word) < MIN_CORRECTED_LENGTH:
-            return []
+            return ()
         known = self._corrections.get(word)
         if known is None:
             if len(self._corrections) >= KEPT_CORRECTIONS:
@@ -113,15 +115,40 @@ class NameIndex:
             known = self._corrections[word] = self._nearest_words(word)
         return known
 
-    def _nearest_words(self, word: str) -> list[tuple[str, float]]:
+    def _nearest_words(self, word: str) -> Sequence[tuple[str, float]]:
         found = process.extract(
             word,
-            self._vocabulary,
+            self._vocabulary.perhaps_like(word),
             scorer=OSA.normalized_similarity,
             score_cutoff=CORRECTION_CUTOFF,
             limit=CORRECTIONS,
         )
-        return [(candidate, similarity) for candidate, similarity, _ in found]
+        return tuple((candidate, similarity) for candidate, similarity, _ in found)
+
+
+class _Vocabulary:
+    """Words by length, each with its letters as bits: most words are unlike a given one at a glance."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._words = sorted(words, key=lambda word: (len(word), word))
+        self._lengths = [len(word) for word in self._words]
+        self._letters = np.array([_letters(word) for word in self._words], dtype=np.uint32)
+
+    def perhaps_like(self, word: str) -> list[str]:
+        """All words that may be CORRECTION_CUTOFF like `word`, and few others."""
+        shortest, longest = math.ceil(len(word) * CORRECTION_CUTOFF), math.floor(len(word) / CORRECTION_CUTOFF)
+        first, end = bisect_left(self._lengths, shortest), bisect_right(self._lengths, longest)
+        edits = math.floor(longest * (1 - CORRECTION_CUTOFF))
+        # An edit takes away one letter at most, and brings another one.
+        like = np.bitwise_count(self._letters[first:end] ^ np.uint32(_letters(word))) <= 2 * edits
+        return [self._words[place] for place in (first + like.nonzero()[0]).tolist()]
+
+
+def _letters(word: str) -> int:
+    letters = 0
+    for letter in word:
+        letters |= 1 << (ord(letter) % 32)
+    return letters
 
 
 class Budget:

@@ -4,18 +4,16 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from toolsearch_server.bm25 import Asked, Bm25Index
 from toolsearch_server.document import Document
+from toolsearch_server.embedders import Vector
 from toolsearch_server.names import Budget, NameIndex
 from toolsearch_server.relevance import Judgement
 from toolsearch_server.selection import NO_FILTER, Filter, Selection
 from toolsearch_server.settings import NO_SETTINGS, Settings, Thesaurus
 from toolsearch_server.vectors import VectorIndex
-
-if TYPE_CHECKING:
-    from toolsearch_server.embedders import Vector
 
 UNBOUNDED = Budget(math.inf)
 NO_THESAURUS = Thesaurus()
@@ -51,12 +49,14 @@ class Query:
     min_relevance: float = 0.0
     place: str = "queries[0]"
     """Where the text stands in the request, for errors; set when phrasings are ranked one by one."""
-    vectors: tuple["Vector", ...] = ()
+    vectors: tuple[Vector, ...] = ()
     """Of the texts, where the embedder is a slow one."""
     without_meaning: str = ""
     """Why the vectors are not there."""
     budget: Budget = UNBOUNDED
     """Set when the search begins."""
+    explain: bool = False
+    """Whether matches tell the parts of their scores."""
     usage: Mapping[int, float] = field(default_factory=dict)
     """How much entries are used, 0 to 1 by slot, where enough is known of it."""
 
@@ -81,8 +81,7 @@ class Indexes:
         return selection.admits(slot, self.document(slot).facets)
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """One addend of a score."""
 
     name: str

@@ -1,9 +1,10 @@
 """Ranking: one list of matches for all phrasings of a query."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
+from typing import NamedTuple
 
 from toolsearch_server.errors import shorten
 from toolsearch_server.limits import Limits
@@ -21,8 +22,7 @@ PIN_SHARE = 0.5
 """A pinned entry comes first if it is among so many best matches, with this share of the best score."""
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     slot: int
     score: float
     relevance: float
@@ -42,32 +42,21 @@ class Ranking:
 
 def search(indexes: Indexes, query: Query, *, selection: Selection = EVERYTHING, limits: Limits) -> Ranking:
     """Rank what `selection` admits. Equal scores are ordered by name."""
-    query = replace(query, budget=Budget(limits.search_seconds))
     depth = query.limit if len(query.texts) == 1 else max(query.limit, FUSION_DEPTH)
     if query.min_relevance:
         depth = max(depth, limits.search_limit)  # what is relevant enough is not always what comes first
     if indexes.settings.pinned:
         depth = max(depth, PIN_DEPTH)
-    found = [
-        STRATEGIES[query.strategy](
-            indexes,
-            replace(
-                query,
-                texts=(phrasing,),
-                vectors=query.vectors[index : index + 1],
-                limit=depth,
-                place=f"queries[{index}]",
-            ),
-            selection,
-            limits,
-        )
-        for index, phrasing in enumerate(query.texts)
-    ]
+    budget = Budget(limits.search_seconds)
+    find = STRATEGIES[query.strategy]
+    found = [find(indexes, each, selection, limits) for each in _single(query, depth, budget)]
     candidates = found[0].candidates if len(found) == 1 else _fused(found)
     if indexes.settings.pinned:
         _pin(indexes, candidates)
     candidates.sort(key=lambda candidate: (-candidate.score, indexes.document(candidate.slot).entry.name))
-    matches = (_judged(candidate) for candidate in candidates[: depth if query.min_relevance else query.limit])
+    matches = (
+        _judged(candidate, explain=query.explain) for candidate in candidates[: depth if query.min_relevance else query.limit]
+    )
     return Ranking(
         matches=list(islice((match for match in matches if match.relevance >= query.min_relevance), query.limit)),
         total=found[0].total if len(found) == 1 else _union_size(indexes, found, selection),
@@ -116,7 +105,14 @@ def message(ranking: Ranking, query: Query) -> str:
     return "; ".join((line, *ranking.notes))
 
 
-def _judged(candidate: Candidate) -> Match:
+def _single(query: Query, limit: int, budget: Budget) -> Iterator[Query]:
+    """A query for each phrasing."""
+    for index, phrasing in enumerate(query.texts):
+        place, vectors = f"queries[{index}]", query.vectors[index : index + 1]
+        yield replace(query, texts=(phrasing,), vectors=vectors, limit=limit, place=place, budget=budget)
+
+
+def _judged(candidate: Candidate, *, explain: bool) -> Match:
     judgement = candidate.judge()
     return Match(
         slot=candidate.slot,
@@ -124,7 +120,7 @@ def _judged(candidate: Candidate) -> Match:
         relevance=judgement.relevance,
         reason=judgement.reason,
         matched_by=judgement.matched_by,
-        parts=tuple(candidate.parts()),
+        parts=tuple(candidate.parts()) if explain else (),
     )
 
 

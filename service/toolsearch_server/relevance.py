@@ -5,12 +5,13 @@ with queries that were asked of the wrong catalog; docs/ranking.md has the metho
 catalog counts: being the best of a thousand that share a few words says less than being the best of twenty.
 """
 
+import functools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
-from toolsearch_server.concepts import related
+from toolsearch_server.concepts import concept_bits, related
 from toolsearch_server.document import Document
 from toolsearch_server.names import Fit
 
@@ -35,8 +36,7 @@ class MatchedBy(IntEnum):
     MEANING = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(NamedTuple):
     relevance: float
     reason: str
     matched_by: tuple[MatchedBy, ...]
@@ -45,22 +45,28 @@ class Judgement:
 NAMED_EXACTLY = Judgement(1.0, "is the name asked for", (MatchedBy.NAME,))
 
 
-@dataclass(frozen=True, slots=True)
-class AskedWord:
+class AskedWord(NamedTuple):
     """A word of the query as it was typed, and what it is worth: rare words more, guessed ones nothing.
 
-    `sign` is what an entry has that has the word. `synonyms`, signs with their words, are as good; `cousins` are related.
+    `sign` is what an entry has that has the word. `synonyms`, signs with their words, are as good; `cousins` are related: they
+    have one of its `concepts`.
     """
 
     word: str
     weight: float
     sign: str
+    concepts: int = 0
     cousins: tuple[tuple[str, str], ...] = ()
     synonyms: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(cls, word: str, stem: str, weight: float) -> "AskedWord":
-        return cls(word, weight, sign_of(stem), tuple((sign_of(other), cousin) for other, cousin in related(stem)))
+        return cls(word, weight, sign_of(stem), concept_bits(stem), _cousins(stem))
+
+
+@functools.lru_cache(maxsize=5_000)
+def _cousins(stem: str) -> tuple[tuple[str, str], ...]:
+    return tuple((sign_of(other), cousin) for other, cousin in related(stem))
 
 
 def sign_of(stem: str) -> str:
@@ -70,8 +76,7 @@ def sign_of(stem: str) -> str:
 AskedWords = Sequence[AskedWord]
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
+class Coverage(NamedTuple):
     """Which part of what was asked for an entry has, by weight: its words, and words of the same concept."""
 
     words: float
@@ -81,26 +86,28 @@ class Coverage:
 
 
 def coverage(document: Document, asked: AskedWords) -> Coverage:
-    places = (document.name_stems, document.description_stems, document.parameter_stems)
+    name, description, parameters = places = document.name_stems, document.description_stems, document.parameter_stems
     found: tuple[list[str], ...] = ([], [], [])
     words = cousins = total = 0.0
     guessed = False
     for each in asked:
         total += each.weight
-        place = _place(each.sign, places)
+        sign = each.sign
+        place = 0 if sign in name else 1 if sign in description else 2 if sign in parameters else None
         if place is not None:
             found[place].append(each.word)
             words += each.weight
             guessed |= each.weight == 0.0
             continue
-        stand_in = _stand_in(each.synonyms, places)
+        stand_in = _stand_in(each.synonyms, places) if each.synonyms else None
         if stand_in is not None:
             words += each.weight
-        else:
+        elif each.concepts & document.concepts:
             stand_in = _stand_in(each.cousins, places[:2])
-            if stand_in is None:
-                continue
+            assert stand_in is not None, "a stem of a concept that the word has"
             cousins += each.weight
+        else:
+            continue
         found[stand_in[1]].append(f"{each.word} (as {stand_in[0]})")
     total = total or 1.0
     names = ("name", "description", document.entry.inner_words)
@@ -108,19 +115,12 @@ def coverage(document: Document, asked: AskedWords) -> Coverage:
     return Coverage(words / total, cousins / total, guessed, f"matches {reason}" if reason else "")
 
 
-def _place(sign: str, places: Sequence[str]) -> int | None:
-    for number, stems in enumerate(places):
-        if sign in stems:
-            return number
-    return None
-
-
 def _stand_in(signs: Iterable[tuple[str, str]], places: Sequence[str]) -> tuple[str, int] | None:
     """The first word that an entry has, and where."""
     for sign, word in signs:
-        place = _place(sign, places)
-        if place is not None:
-            return word, place
+        for number, stems in enumerate(places):
+            if sign in stems:
+                return word, number
     return None
 
 

@@ -1,14 +1,18 @@
 """The strategies: each finds candidates for one phrasing in the indexes of one catalog. Pure functions."""
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
 
 from toolsearch_server import text
 from toolsearch_server.bm25 import TIE_MARGIN, Asked, QueryWord, round_score
 from toolsearch_server.document import Document
 from toolsearch_server.errors import EmbeddingsUnavailable, PatternInvalid, StrategyUnavailable
+from toolsearch_server.kernel import Blend
 from toolsearch_server.limits import Limits
 from toolsearch_server.names import Pattern, looks_like_pattern
 from toolsearch_server.query import Candidate, Found, Indexes, Part, Query, SearchField, Strategy, both, one_part
@@ -27,7 +31,7 @@ from toolsearch_server.relevance import (
     sign_of,
 )
 from toolsearch_server.selection import EVERYTHING, Selection
-from toolsearch_server.vectors import Similarities, VectorIndex
+from toolsearch_server.vectors import Similarities, Slots, VectorIndex
 
 HYBRID_DEPTH = 50
 """How many matches by words and by meaning are looked at when they are fused."""
@@ -101,16 +105,16 @@ def _bm25(indexes: Indexes, query: Query, selection: Selection, limits: Limits) 
 
 
 def _by_words(indexes: Indexes, query: Query, selection: Selection, words: Sequence[QueryWord]) -> Found:
-    analysed = Asked.of(words)
+    analysed = Asked(tuple(words))
     hits = indexes.bm25.search(analysed, limit=query.limit, selection=selection)
     asked = _asked_words(indexes, words)
     size = indexes.bm25.size
-    best = hits.hits[0].score if hits.hits else 0.0
+    best = float(hits.scores[0]) if len(hits.scores) else 0.0
     candidates = []
-    for hit in hits.hits:
-        judge = partial(judge_words, indexes.document(hit.slot), asked, hit.score / best, entries=size)
-        parts = partial(one_part, "words", hit.score, "BM25 of words, stems, concepts, name and trigrams")
-        candidates.append(_with_usage(query, Candidate(hit.slot, hit.score, judge, parts), best))
+    for slot, score in zip(hits.slots.tolist(), hits.scores.tolist(), strict=True):
+        judge = partial(judge_words, indexes.document(slot), asked, score / best, entries=size)
+        parts = partial(one_part, "words", score, "BM25 of words, stems, concepts, name and trigrams")
+        candidates.append(_with_usage(query, Candidate(slot, score, judge, parts), best))
     return Found(candidates, hits.total, Strategy.BM25, by_words=hits.total, asked=analysed)
 
 
@@ -123,51 +127,73 @@ def _hybrid(indexes: Indexes, query: Query, selection: Selection, limits: Limits
 
 def _by_words_and_meaning(indexes: Indexes, query: Query, selection: Selection, words: Sequence[QueryWord]) -> Found:
     """Shares of the best score by words, plus how unusually near in meaning: for what is found either way."""
-    near = _similarities(indexes, query)
+    depth = max(query.limit, HYBRID_DEPTH)
+    near = _similarities(indexes, query, selection, depth)
     if indexes.vectors is None or near is None:
         found = _by_words(indexes, query, selection, words)
         if indexes.vectors is not None and indexes.vectors.entries:
             found.notes = (f"ranked by words alone: {query.without_meaning or NOTHING_EMBEDDED}",)
         return found
-    depth = max(query.limit, HYBRID_DEPTH)
-    analysed = Asked.of(words)
+    analysed = Asked(tuple(words))
     hits = indexes.bm25.search(analysed, limit=depth, selection=selection)
-    shares = {hit.slot: hit.score / hits.hits[0].score for hit in hits.hits}
-    only_near = [slot for slot in _nearest(indexes, selection, near, depth) if slot not in shares]
-    scores = near.added_to(shares | dict.fromkeys(only_near, 0.0), indexes.vectors.scale.weight)
-    best = max(scores.values(), default=0.0)
-    gains = {slot: _usage_gain(query, slot, best) for slot in scores} if query.usage else {}
-    scores.update((slot, scores[slot] + gain) for slot, gain in gains.items())
-    pool = sorted(scores.items(), key=lambda item: -item[1])[: query.limit + VARIETY_POOL]
-    pool.sort(key=lambda item: (-item[1], indexes.document(item[0]).entry.name))
+    blend = indexes.vectors.blend(hits, _nearest(indexes, selection, near, depth), near)
+    pool = _pool(indexes, query, blend)
     asked = _asked_words(indexes, words)
     size = indexes.bm25.size
     candidates = []
-    for slot, loss in indexes.vectors.varied(pool, query.limit) if pool else ():
-        document, share = indexes.document(slot), shares.get(slot, 0.0)
+    for place, loss in indexes.vectors.varied([each.slot for each in pool], [each.score for each in pool], query.limit):
+        slot, score, share, gain = pool[place]
+        document = indexes.document(slot)
         if slot in indexes.vectors.missing:
             judge = partial(judge_words, document, asked, share, entries=size)
-            parts = partial(_hybrid_parts, share, scores[slot], loss, gains.get(slot, 0.0), None)
+            parts = partial(_hybrid_parts, share, score, loss, gain, None)
         else:
-            cosine, unusual = float(near.cosines[slot]), float(near.standard_scores[slot])
-            judge = partial(judge_both, document, asked, share, cosine, unusual, entries=size)
-            parts = partial(_hybrid_parts, share, scores[slot], loss, gains.get(slot, 0.0), cosine)
-        candidates.append(Candidate(slot, scores[slot] - loss, judge, parts))
-    total = max(hits.total, len(scores))  # whether the nearest have words, too, is only known of the best
+            cosine = float(near.cosines[slot])
+            judge = partial(judge_both, document, asked, share, cosine, near.unusual(slot), entries=size)
+            parts = partial(_hybrid_parts, share, score, loss, gain, cosine)
+        candidates.append(Candidate(slot, score - loss, judge, parts))
+    total = max(hits.total, len(blend.slots))  # whether the nearest have words, too, is only known of the best
     notes = _notes(indexes.vectors)
     return Found(candidates, total, Strategy.HYBRID, by_words=hits.total, asked=analysed, notes=notes)
 
 
-def _similarities(indexes: Indexes, query: Query) -> Similarities | None:
-    """None: there is no model, or its vectors are not there."""
+class _Competitor(NamedTuple):
+    """One of the best by words and meaning. `gain`: by usage, a part of the score."""
+
+    slot: int
+    score: float
+    share: float
+    gain: float
+
+
+def _pool(indexes: Indexes, query: Query, blend: Blend) -> list[_Competitor]:
+    """The best first, those with equal scores in the order of their names."""
+    count = query.limit + VARIETY_POOL
+    if query.usage:
+        best = max(blend.scores.tolist(), default=0.0)
+        rows = zip(blend.slots.tolist(), blend.scores.tolist(), blend.shares.tolist(), strict=True)
+        gains = ((slot, score, share, _usage_gain(query, slot, best)) for slot, score, share in rows)
+        pool = [_Competitor(slot, score + gain, share, gain) for slot, score, share, gain in gains]
+        pool = sorted(pool, key=lambda each: -each.score)[:count]
+    else:
+        rows = zip(*(each[:count].tolist() for each in blend), strict=True)
+        pool = [_Competitor(slot, score, share, 0.0) for slot, score, share in rows]
+    if len({each.score for each in pool}) < len(pool):
+        pool.sort(key=lambda each: (-each.score, indexes.document(each.slot).entry.name))
+    return pool
+
+
+def _similarities(indexes: Indexes, query: Query, selection: Selection, count: int) -> Similarities | None:
+    """With the nearest `count`, or all of them where some may be left out. None: no model, or its vectors are not there."""
     index = indexes.vectors
     if index is None:
         return None
+    wanted = count if selection == EVERYTHING else len(indexes.documents)
     if index.embedder.instant:
-        return index.similarities(index.embedder.embed_query(query.texts[0]))
+        return index.similarities(index.embedder.embed_query(query.texts[0]), wanted)
     if not query.vectors or len(index.missing) >= index.entries:
         return None
-    return index.similarities(query.vectors[0])
+    return index.similarities(query.vectors[0], wanted)
 
 
 def _notes(index: VectorIndex) -> tuple[str, ...]:
@@ -177,7 +203,7 @@ def _notes(index: VectorIndex) -> tuple[str, ...]:
 
 def _usage_gain(query: Query, slot: int, best: float) -> float:
     """What an entry gains by being used much."""
-    return USAGE_WEIGHT * max(best, 0.0) * query.usage.get(slot, 0.0)
+    return USAGE_WEIGHT * max(best, 0.0) * query.usage.get(slot, 0.0) if query.usage else 0.0
 
 
 def _with_usage(query: Query, candidate: Candidate, best: float) -> Candidate:
@@ -208,7 +234,8 @@ def _semantic(indexes: Indexes, query: Query, selection: Selection, _: Limits) -
             given="SEMANTIC",
             allowed="AUTO, BM25, REGEX, FUZZY, HYBRID",
         )
-    near = _similarities(indexes, query)
+    everything = len(indexes.documents)
+    near = _similarities(indexes, query, selection, everything)
     if near is None:
         if not indexes.vectors.entries:
             return Found([], 0, Strategy.SEMANTIC)
@@ -218,23 +245,21 @@ def _semantic(indexes: Indexes, query: Query, selection: Selection, _: Limits) -
             given="SEMANTIC",
         )
     candidates = []
-    nearest = _nearest(indexes, selection, near, len(near.cosines))
+    nearest = _nearest(indexes, selection, near, everything).tolist()
     for slot in nearest[: query.limit + TIE_MARGIN]:
         cosine = round_score(float(near.cosines[slot]))
-        judge = partial(judge_meaning, cosine, float(near.standard_scores[slot]), entries=indexes.bm25.size)
+        judge = partial(judge_meaning, cosine, near.unusual(slot), entries=indexes.bm25.size)
         parts = partial(one_part, "meaning", cosine, "cosine of the embeddings")
         candidates.append(_with_usage(query, Candidate(slot, cosine, judge, parts), 1.0))
     return Found(candidates, len(nearest), Strategy.SEMANTIC, slots=frozenset(nearest), notes=_notes(indexes.vectors))
 
 
-def _nearest(indexes: Indexes, selection: Selection, near: Similarities, count: int) -> list[int]:
+def _nearest(indexes: Indexes, selection: Selection, near: Similarities, count: int) -> Slots:
     """Slots of the entries nearest in meaning, as far as they are near at all."""
-    assert indexes.vectors is not None, "there are similarities"
-    min_cosine = indexes.vectors.scale.near
     if selection == EVERYTHING:
-        return near.nearest(count, min_cosine)
-    ordered = near.nearest(len(near.cosines), min_cosine)
-    return list(islice((slot for slot in ordered if indexes.admits(selection, slot)), count))
+        return near.nearest
+    admitted = islice((slot for slot in near.nearest.tolist() if indexes.admits(selection, slot)), count)
+    return np.fromiter(admitted, dtype=np.int64)
 
 
 def _regex(indexes: Indexes, query: Query, selection: Selection, limits: Limits) -> Found:
@@ -315,8 +340,8 @@ def query_words(indexes: Indexes, phrasing: str, limits: Limits, *, correct: boo
     """The words to rank by; of very many, the rarest. `correct` adds what unknown ones may have been meant to be."""
     content = text.content_words(phrasing, indexes.bm25.has_word)
     first_with_stem: dict[str, QueryWord] = {}
-    for word, stem in zip(content, text.stems(content), strict=True):
-        first_with_stem.setdefault(stem, QueryWord(word, stem))
+    for word in map(_query_word, content):
+        first_with_stem.setdefault(word.stem, word)
     words = list(first_with_stem.values())
     if len(words) > limits.query_terms:
         known = (word for word in words if indexes.bm25.knows(word))
@@ -329,11 +354,16 @@ def query_words(indexes: Indexes, phrasing: str, limits: Limits, *, correct: boo
     puzzling = (word for word in words if word.stem not in understood and not indexes.bm25.knows(word))
     unknown = islice(puzzling, limits.corrected_words)
     guesses = (
-        QueryWord(guess, text.stems([guess])[0], GUESS_WEIGHT * similarity)
+        _query_word(guess)._replace(weight=GUESS_WEIGHT * similarity)
         for word in unknown
         for guess, similarity in indexes.names.corrections(word.word)
     )
     return [*words, *synonyms, *guesses]
+
+
+@functools.lru_cache(maxsize=20_000)
+def _query_word(word: str) -> QueryWord:
+    return QueryWord(word, text.stems([word])[0])
 
 
 def _synonyms(indexes: Indexes, phrasing: str, asked: Mapping[str, QueryWord]) -> list[QueryWord]:
@@ -357,7 +387,7 @@ def _asked_words(indexes: Indexes, words: Sequence[QueryWord]) -> AskedWords:
     for word in words:
         for stem in word.stands_for:
             synonyms = (*asked[stem].synonyms, (sign_of(word.stem), word.word))
-            asked[stem] = replace(asked[stem], synonyms=synonyms)
+            asked[stem] = asked[stem]._replace(synonyms=synonyms)
         if not word.stands_for and word.stem not in asked:
             asked[word.stem] = AskedWord.of(f"{word.word}?", word.stem, 0.0)
     return list(asked.values())

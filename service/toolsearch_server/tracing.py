@@ -6,15 +6,16 @@ The only module that knows OpenTelemetry, which comes with the extra `tracing`. 
 import secrets
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Protocol
 
 TRACE_HEADER = "traceparent"
 
 
 class Tracer(Protocol):
-    @contextmanager
-    def span(self, name: str, parent: str = "", attributes: Mapping[str, Any] | None = None) -> Iterator[None]:
+    def span(
+        self, name: str, parent: str = "", attributes: Mapping[str, Any] | None = None
+    ) -> AbstractContextManager[None, bool | None]:
         """A span around what is done meanwhile; of the trace that `parent` names, or of the one that is under way."""
         ...
 
@@ -31,10 +32,17 @@ class Tracer(Protocol):
         ...
 
 
+_NOTHING = nullcontext()
+
+
 class NoTracer:
-    @contextmanager
-    def span(self, name: str, parent: str = "", attributes: Mapping[str, Any] | None = None) -> Iterator[None]:  # noqa: ARG002
-        yield
+    def span(
+        self,
+        name: str,  # noqa: ARG002
+        parent: str = "",  # noqa: ARG002
+        attributes: Mapping[str, Any] | None = None,  # noqa: ARG002
+    ) -> AbstractContextManager[None]:
+        return _NOTHING
 
     def current(self) -> str:
         return ""

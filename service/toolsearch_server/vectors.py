@@ -1,20 +1,24 @@
 """Meaning: the vectors of a catalog's entries, compared with a query's."""
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
-from toolsearch_server.embedders import Embedder, Scale, embedded_text
+import numpy as np
+from numpy.typing import NDArray
+
+from toolsearch_server import kernel
+from toolsearch_server.embedders import Embedder, Matrix, Scale, Vector, embedded_text
 from toolsearch_server.entry import Entry
 
-if TYPE_CHECKING:
-    from toolsearch_server.embedders import Matrix, Vector
+Slots = NDArray[np.int64]
 
 FIRST_CAPACITY = 64
 SAMENESS_WEIGHT = 0.5
 """Variants of one another lose so much of their likeness beyond what makes them variants."""
 PRIOR_ENTRIES = 20
+SCORE_DIGITS = 5
 
 Digest = bytes
 """Of the text that a vector is made from."""
@@ -27,32 +31,20 @@ def text_digest(text: str) -> Digest:
     return blake2b(text.encode(), digest_size=16).digest()
 
 
-@dataclass(frozen=True, slots=True)
-class Similarities:
-    """How near each slot's entry is to a query: the cosine, and how unusual that is in this catalog (a standard score).
+class Similarities(NamedTuple):
+    """How near each slot's entry is to a query, and what is usual in this catalog.
 
-    An entry without a vector is near to nothing, and nothing unusual.
+    An entry without a vector is near to nothing, and nothing unusual. `nearest` are the slots of those that are near at all, as
+    many as were asked for.
     """
 
-    cosines: "Vector"
-    standard_scores: "Vector"
+    cosines: Vector
+    usual: kernel.Usual
+    nearest: Slots
 
-    def added_to(self, scores: Mapping[int, float], weight: float) -> dict[int, float]:
-        """The scores by slot plus the weighted standard scores, to five digits."""
-        if not scores:
-            return {}
-        slots = list(scores)
-        unusual: list[float] = self.standard_scores[slots].tolist()
-        return {slot: round(scores[slot] + weight * each, 5) for slot, each in zip(slots, unusual, strict=True)}
-
-    def nearest(self, count: int, min_cosine: float) -> list[int]:
-        """Slots of those that are at least so similar, nearest first."""
-        import numpy as np
-
-        everything = count >= len(self.cosines)
-        best = np.arange(len(self.cosines)) if everything else np.argpartition(-self.cosines, count)[:count]
-        ordered: list[int] = best[np.argsort(-self.cosines[best], kind="stable")].tolist()
-        return [slot for slot in ordered if self.cosines[slot] >= min_cosine]
+    def unusual(self, slot: int) -> float:
+        """A standard score: by how many deviations a cosine is above what is usual."""
+        return (float(self.cosines[slot]) - self.usual.mean) / self.usual.deviation
 
 
 class VectorIndex:
@@ -65,7 +57,7 @@ class VectorIndex:
     def __init__(
         self,
         embedder: Embedder,
-        rows: "Matrix",
+        rows: Matrix,
         size: int,
         dead: frozenset[int],
         digests: list[Digest],
@@ -80,11 +72,21 @@ class VectorIndex:
         self._dead = dead
         self._digests = digests
 
+    @functools.cached_property
+    def _rows_at(self) -> int:
+        return kernel.address(self._rows)
+
+    @functools.cached_property
+    def _missing(self) -> Slots:
+        return np.fromiter(self.missing, dtype=np.int64)
+
+    @functools.cached_property
+    def _absent(self) -> Slots:
+        return np.fromiter(self._dead | self.missing, dtype=np.int64)
+
     @classmethod
     def build(cls, embedder: Embedder, entries: Sequence[Entry], before: "VectorIndex | None" = None) -> "VectorIndex":
         """All `entries` in slots of their own. `before` has vectors that are known already."""
-        import numpy as np
-
         capacity = max(FIRST_CAPACITY, len(entries))
         if embedder.instant:
             rows = np.zeros((capacity, embedder.dimensions), dtype=np.float32)
@@ -115,7 +117,7 @@ class VectorIndex:
         rows[self._size : size] = self.embedder.embed_entries([embedded_text(entry) for entry in added])
         return VectorIndex(self.embedder, rows, size, self._dead | frozenset(removed), self._digests, self.missing, self.scale)
 
-    def _extended(self, added: Sequence[Entry], known: Mapping[Digest, "Vector"]) -> "VectorIndex":
+    def _extended(self, added: Sequence[Entry], known: Mapping[Digest, Vector]) -> "VectorIndex":
         size = self._size + len(added)
         rows = self._with_capacity(size)
         missing = set(self.missing)
@@ -128,10 +130,8 @@ class VectorIndex:
                 missing.add(slot)
         return VectorIndex(self.embedder, rows, size, self._dead, self._digests, frozenset(missing), self.scale)
 
-    def filled(self, vectors: Mapping[Digest, "Vector"], scale: Scale) -> "VectorIndex":
+    def filled(self, vectors: Mapping[Digest, Vector], scale: Scale) -> "VectorIndex":
         """With those of the missing vectors that have come."""
-        import numpy as np
-
         come = {slot: vectors[self._digests[slot]] for slot in self.missing if self._digests[slot] in vectors}
         if not come:
             return self
@@ -148,54 +148,54 @@ class VectorIndex:
     def entries(self) -> int:
         return self._size - len(self._dead)
 
-    def _known(self, slots: Iterable[int]) -> dict[Digest, "Vector"]:
+    def _known(self, slots: Iterable[int]) -> dict[Digest, Vector]:
         absent = self._dead | self.missing
         return {self._digests[slot]: self._rows[slot] for slot in slots if slot not in absent}
 
-    def _with_capacity(self, size: int) -> "Matrix":
-        import numpy as np
-
+    def _with_capacity(self, size: int) -> Matrix:
         if size <= len(self._rows):
             return self._rows
         rows = np.zeros((max(2 * len(self._rows), size), self._rows.shape[1]), dtype=np.float32)
         rows[: self._size] = self._rows[: self._size]
         return rows
 
-    def varied(self, scores: Sequence[tuple[int, float]], count: int) -> list[tuple[int, float]]:
+    def varied(self, slots: Sequence[int], scores: Sequence[float], count: int) -> list[tuple[int, float]]:
         """The `count` entries that are best together: what is nearly the same as a better one gives way.
 
-        `scores` are slots with scores, best first; the result has each slot's loss, which is less than its gain over the next.
+        `slots` with `scores`, best first; the result has places in them, each with its loss, which is less than its gain over
+        the next.
         """
-        import numpy as np
-
-        rows = self._rows[[slot for slot, _ in scores]]
         if self.missing:
-            rows[[number for number, (slot, _) in enumerate(scores) if slot in self.missing]] = 0.0
-        likeness = np.maximum(rows @ rows.T - self.scale.same, 0.0) * SAMENESS_WEIGHT
-        remaining = np.array([score for _, score in scores], dtype=np.float32)
-        losses = np.zeros(len(scores), dtype=np.float32)
-        chosen: list[tuple[int, float]] = []
-        for _ in range(min(count, len(scores))):
-            best = int(np.argmax(remaining - losses))
-            chosen.append((scores[best][0], round(float(losses[best]), 5)))
-            losses = np.maximum(losses, likeness[best])
-            remaining[best] = -np.inf
-        return chosen
+            slots = [-1 if slot in self.missing else slot for slot in slots]
+        return kernel.varied(
+            self._rows_at,
+            self._rows.shape[1],
+            slots,
+            scores,
+            same=self.scale.same,
+            weight=SAMENESS_WEIGHT,
+            wanted=count,
+            digits=SCORE_DIGITS,
+        )
 
-    def similarities(self, vector: "Vector") -> Similarities:
-        import numpy as np
-
+    def similarities(self, vector: Vector, count: int) -> Similarities:
+        """`count`: of the nearest."""
         cosines = self._rows[: self._size] @ vector
-        alive = cosines
-        if self._dead or self.missing:
-            absent = np.fromiter(self._dead | self.missing, dtype=np.intp)
-            alive = np.delete(cosines, absent)
-            cosines[absent] = -1.0
+        usually = kernel.Usual(self.scale.mean, self.scale.deviation)
         # A small catalog says little about what is usual: it is taken together with what is usual elsewhere.
-        count = len(alive) + PRIOR_ENTRIES
-        mean = (float(alive.sum()) + PRIOR_ENTRIES * self.scale.mean) / count
-        squares = float(((alive - mean) ** 2).sum()) + PRIOR_ENTRIES * self.scale.deviation**2
-        standard_scores = (cosines - mean) / (squares / count) ** 0.5
-        if self.missing:
-            standard_scores[list(self.missing)] = 0.0
-        return Similarities(cosines, standard_scores)
+        near, usual = kernel.nearest(
+            cosines, self._absent, prior=PRIOR_ENTRIES, usually=usually, least=self.scale.near, wanted=count
+        )
+        return Similarities(cosines, usual, near)
+
+    def blend(self, words: kernel.Best, near: Slots, similarities: Similarities) -> kernel.Blend:
+        """What was found by words or by meaning, best first."""
+        return kernel.blend(
+            words,
+            near,
+            similarities.cosines,
+            self._missing,
+            similarities.usual,
+            weight=self.scale.weight,
+            digits=SCORE_DIGITS,
+        )

@@ -136,7 +136,7 @@ async def test_an_entry_without_its_vector_is_found_by_words_and_not_punished(
     names, said = await search(catalogs, entry.local_name.split("_")[1], strategy=Strategy.HYBRID)
     assert names[0] == entry.local_name
     assert said.endswith("the meaning of 2 of 5 entries is not known yet")
-    found = await catalog.search(catalog.view, Query(texts=(entry.description,), strategy=Strategy.HYBRID))
+    found = await catalog.search(catalog.view, Query(texts=(entry.description,), strategy=Strategy.HYBRID, explain=True))
     (match,) = (match for match in found.matches if match.slot == missing)
     assert [(part.name, part.value) for part in match.parts][1] == ("meaning", 0.0)
     assert match.score == pytest.approx(1.0)

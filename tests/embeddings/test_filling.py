@@ -10,6 +10,7 @@ from support import draft, entries_of, tool
 from toolsearch_server.catalog import View
 from toolsearch_server.changes import Version, plan_apply
 from toolsearch_server.embedders import Scale, embedded_text
+from toolsearch_server.kernel import Best
 from toolsearch_server.limits import DEFAULT_LIMITS
 from toolsearch_server.vectors import VectorIndex, text_digest
 
@@ -50,32 +51,35 @@ def test_vectors_that_come_in_any_order_and_batches_find_the_same(order: list[in
         view = view.filled(dict(map(vector, batch)), SCALE)
         views.append(view)
         assert index_of(view).missing == frozenset(order)
-    expected = index_of(FULL).similarities(QUERY)
-    found = index_of(views[-1]).similarities(QUERY)
+    expected = index_of(FULL).similarities(QUERY, 100)
+    found = index_of(views[-1]).similarities(QUERY, 100)
     if not order:
         np.testing.assert_allclose(found.cosines, expected.cosines, atol=1e-6)
-        np.testing.assert_allclose(found.standard_scores, expected.standard_scores, atol=1e-4)
+        np.testing.assert_allclose(found.usual, expected.usual, atol=1e-4)
     for older in views[1:]:  # they share their rows with the newest, and do not see what came later
         index = index_of(older)
-        missing = sorted(index.missing)
-        assert (index.similarities(QUERY).cosines[missing] == -1.0).all()
-        assert (index.similarities(QUERY).standard_scores[missing] == 0.0).all()
-        assert not set(index.similarities(QUERY).nearest(100, SCALE.near)) & index.missing
+        missing = np.array(sorted(index.missing), dtype=np.int64)
+        similarities = index.similarities(QUERY, 100)
+        assert (similarities.cosines[missing] == -1.0).all()
+        assert not set(similarities.nearest.tolist()) & index.missing
+        by_words = Best(missing, np.linspace(1.0, 0.5, len(missing)), len(missing))
+        blend = index.blend(by_words, missing[:0], similarities)
+        np.testing.assert_allclose(blend.scores, blend.shares, atol=1e-5)
 
 
 def test_a_missing_vector_makes_nothing_a_variant_of_it() -> None:
     view = empty_view().filled(dict(map(vector, SLOTS[:2])), SCALE)
     later = view.filled(dict(map(vector, SLOTS)), SCALE)
-    scores = [(slot, 1.0 - slot / 100) for slot in SLOTS]
-    assert all(loss == 0.0 for slot, loss in index_of(view).varied(scores, 20) if slot > 1)
-    assert any(loss > 0.0 for _, loss in index_of(later).varied(scores, 20))
+    slots, scores = list(SLOTS), [1.0 - slot / 100 for slot in SLOTS]
+    assert all(loss == 0.0 for place, loss in index_of(view).varied(slots, scores, 20) if slots[place] > 1)
+    assert any(loss > 0.0 for _, loss in index_of(later).varied(slots, scores, 20))
 
 
 def test_a_view_that_is_built_anew_keeps_the_vectors_that_it_has() -> None:
     view = empty_view().filled(dict(map(vector, SLOTS[:5])), SCALE)
     anew = View.of(ENTRIES, ConceptEmbedder(), view.vectors)
     assert index_of(anew).missing == frozenset(SLOTS[5:])
-    found, expected = index_of(anew).similarities(QUERY), index_of(view).similarities(QUERY)
+    found, expected = index_of(anew).similarities(QUERY, 100), index_of(view).similarities(QUERY, 100)
     np.testing.assert_array_equal(found.cosines, expected.cosines)
     assert index_of(anew).scale == SCALE
 

@@ -123,7 +123,7 @@ def test_of_two_matches_about_as_good_the_used_one_comes_first() -> None:
 
 def test_usage_is_a_part_of_the_score_that_is_explained(view: View) -> None:
     usage = {view.slots[key("open_ticket")]: 1.0}
-    best = view.search(Query(texts=("open a ticket",), usage=usage), DEFAULT_LIMITS).matches[0]
+    best = view.search(Query(texts=("open a ticket",), usage=usage, explain=True), DEFAULT_LIMITS).matches[0]
     parts = {part.name: part.value for part in best.parts}
     assert sum(parts.values()) == pytest.approx(best.score)
     assert parts["usage"] == pytest.approx(USAGE_WEIGHT * (best.score - parts["usage"]), rel=0.01)

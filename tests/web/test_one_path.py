@@ -2,13 +2,16 @@
 
 import itertools
 import json
+import signal
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
 
 import grpc
 import pytest
 
+from service.test_tracing import CALLER, PARENT, TRACE, collecting
 from support import running_server, tool, wait_for
 from toolsearch import rpcstatus
 from toolsearch.v1 import catalog_service_pb2 as catalog_pb
@@ -202,3 +205,29 @@ def test_work_whose_caller_has_gone_ends(door: Caller, tenant: str) -> None:
     wait_for(lambda: f'"request_id": "gone-{tenant}"' in door.process.log, what="the end of the call")
     line = next(line for line in door.process.lines if f"gone-{tenant}" in line)
     assert json.loads(line)["code"] == "CANCELLED"
+
+
+def test_a_search_over_http_is_part_of_its_callers_trace() -> None:
+    arguments = ("--store", "memory:", "--http", "127.0.0.1:0", "--embeddings", "off")
+    with collecting() as (collector, endpoint), running_server(*arguments, "--otlp", endpoint) as (process, address):
+        caller = Caller(process, address, http_address(process))
+        assert caller.post("SyncServer", entries("a")).status == 200
+        assert caller.get("/v1/SearchTools?queries=thing&minRevision=1", **dict(CALLER)).status == 200
+        process.stop()
+        spans = {span.name: span for _, span in collector.of(TRACE)}
+    call = spans["toolsearch.v1.ToolSearchService.SearchTools"]
+    assert call.parent_span_id.hex() == PARENT
+    assert spans["search"].parent_span_id == call.span_id
+
+
+def test_a_call_under_way_is_answered_while_the_service_drains() -> None:
+    arguments = ("--store", "memory:", "--http", "127.0.0.1:0", "--embeddings", "off")
+    with running_server(*arguments) as (process, address), ThreadPoolExecutor(1) as threads:
+        caller = Caller(process, address, http_address(process))
+        assert caller.post("SyncServer", entries("a")).status == 200
+        waiting = threads.submit(caller.get, "/v1/GetTools?names=s.a&minRevision=1000", x_toolsearch_timeout="3")
+        wait_for(lambda: caller.metric("toolsearch_calls ") == 1, what="the call")
+        process.process.send_signal(signal.SIGTERM)
+        answer = waiting.result(timeout=20)
+        assert (answer.status, answer.info["reason"]) == (503, "REVISION_NOT_REACHED")
+        assert process.wait() == 0

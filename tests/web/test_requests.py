@@ -269,6 +269,7 @@ def test_a_request_id_is_ascii(door: Caller, value: bytes) -> None:
         b"content-length: 2\r\ncontent-length: 3\r\n",
         b"content-length: 2, 3\r\n",
         b"content-length: -2\r\n",
+        b"content-length: " + b"9" * 5_000 + b"\r\n",
         b"content-length: +2\r\n",
         b"transfer-encoding: gzip\r\n",
         b"transfer-encoding: chunked\r\ncontent-length: 2\r\n",

@@ -4,19 +4,19 @@ An *instant* embedder takes microseconds and is called wherever a vector is need
 service) is asked in the background and in batches, by embeddings.py, which nobody waits for longer than a moment.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from toolsearch_server import text
 from toolsearch_server.entry import Entry
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Vector = NDArray[np.float32]
-    Matrix = NDArray[np.float32]
+Vector = NDArray[np.float32]
+Matrix = NDArray[np.float32]
 
 PARAMETER_CHARACTERS = 2_000
 TEXT_CHARACTERS = 4_000
@@ -87,9 +87,9 @@ class InstantEmbedder(Protocol):
     dimensions: int
     scale: Scale
 
-    def embed_entries(self, texts: Sequence[EmbeddedText]) -> "Matrix": ...
+    def embed_entries(self, texts: Sequence[EmbeddedText]) -> Matrix: ...
 
-    def embed_query(self, query: str) -> "Vector": ...
+    def embed_query(self, query: str) -> Vector: ...
 
 
 class SlowEmbedder(Protocol):
@@ -104,9 +104,9 @@ class SlowEmbedder(Protocol):
     batch_size: int
     batches_at_once: int
 
-    async def embed_entries(self, texts: Sequence[str]) -> "Matrix": ...
+    async def embed_entries(self, texts: Sequence[str]) -> Matrix: ...
 
-    async def embed_queries(self, texts: Sequence[str]) -> "Matrix": ...
+    async def embed_queries(self, texts: Sequence[str]) -> Matrix: ...
 
     async def close(self) -> None: ...
 
@@ -114,6 +114,6 @@ class SlowEmbedder(Protocol):
 Embedder = InstantEmbedder | SlowEmbedder
 
 
-def unit(vector: "Vector") -> "Vector":
-    length = float((vector @ vector) ** 0.5)
+def unit(vector: Vector) -> Vector:
+    length = math.sqrt(vector @ vector)
     return vector / length if length else vector

@@ -3,12 +3,11 @@
 import time
 from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from toolsearch_server.embedders import EmbedderOpenError, EmbeddingFailed, TextRefused
+import numpy as np
 
-if TYPE_CHECKING:
-    from toolsearch_server.embedders import Matrix
+from toolsearch_server.embedders import EmbedderOpenError, EmbeddingFailed, Matrix, TextRefused
 
 ENDPOINT_WEIGHT = 0.2
 """As for a transformer, which is what answers at an endpoint."""
@@ -30,7 +29,6 @@ class Endpoint:
     def __init__(self, url: str, model: str, key: str) -> None:
         try:
             import httpx2
-            import numpy  # noqa: F401 vectors are compared with it
         except ImportError as error:
             raise EmbedderOpenError(f"install toolsearch-server[endpoint] for embedding endpoints ({error})") from error
         self.model = f"{url} {model}"
@@ -43,16 +41,16 @@ class Endpoint:
         )
         self._failures = (httpx2.HTTPError, httpx2.InvalidURL)
 
-    async def embed_entries(self, texts: Sequence[str]) -> "Matrix":
+    async def embed_entries(self, texts: Sequence[str]) -> Matrix:
         return await self._embed(texts, ENTRY_SECONDS)
 
-    async def embed_queries(self, texts: Sequence[str]) -> "Matrix":
+    async def embed_queries(self, texts: Sequence[str]) -> Matrix:
         return await self._embed(texts, QUERY_SECONDS)
 
     async def close(self) -> None:
         await self._client.aclose()
 
-    async def _embed(self, texts: Sequence[str], seconds: float) -> "Matrix":
+    async def _embed(self, texts: Sequence[str], seconds: float) -> Matrix:
         # An empty text is an error to some.
         asked = {"model": self._name, "input": [each.strip() or "." for each in texts], "encoding_format": "float"}
         try:
@@ -89,10 +87,8 @@ def _seconds(retry_after: str) -> float | None:
     return max(0.0, min(seconds, LONGEST_RETRY_AFTER))
 
 
-def _vectors(answer: Any, count: int, url: str) -> "Matrix":
+def _vectors(answer: Any, count: int, url: str) -> Matrix:
     """One vector a text, in the order of the texts, which is not always that of the answer."""
-    import numpy as np
-
     try:
         by_index = {int(each["index"]): each["embedding"] for each in answer["data"]}
         vectors: Matrix = np.array([by_index[number] for number in range(count)], dtype=np.float32)

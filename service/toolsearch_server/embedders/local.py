@@ -4,12 +4,9 @@ stand in line behind a catalog that is being embedded."""
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
-from toolsearch_server.embedders import EmbeddingFailed
-
-if TYPE_CHECKING:
-    from toolsearch_server.embedders import Matrix
+from toolsearch_server.embedders import EmbeddingFailed, Matrix
 
 TRANSFORMER_WEIGHT = 0.2
 """What a deviation of a transformer's similarity counts beside the words; docs/ranking.md has the measurements."""
@@ -18,7 +15,7 @@ TRANSFORMER_WEIGHT = 0.2
 class LocalModel(Protocol):
     identity: str
 
-    def encode(self, texts: Sequence[str], *, query: bool) -> "Matrix":
+    def encode(self, texts: Sequence[str], *, query: bool) -> Matrix:
         """Vectors of length one. May be called from several threads at once."""
         ...
 
@@ -35,13 +32,13 @@ class LocalEmbedder:
         self._for_entries = ThreadPoolExecutor(1, thread_name_prefix="embed-entries")
         self._for_queries = ThreadPoolExecutor(1, thread_name_prefix="embed-queries")
 
-    async def embed_entries(self, texts: Sequence[str]) -> "Matrix":
+    async def embed_entries(self, texts: Sequence[str]) -> Matrix:
         return await self._encode(self._for_entries, texts, query=False)
 
-    async def embed_queries(self, texts: Sequence[str]) -> "Matrix":
+    async def embed_queries(self, texts: Sequence[str]) -> Matrix:
         return await self._encode(self._for_queries, texts, query=True)
 
-    async def _encode(self, thread: ThreadPoolExecutor, texts: Sequence[str], *, query: bool) -> "Matrix":
+    async def _encode(self, thread: ThreadPoolExecutor, texts: Sequence[str], *, query: bool) -> Matrix:
         try:
             return await asyncio.get_running_loop().run_in_executor(thread, lambda: self._model.encode(texts, query=query))
         except Exception as error:  # whatever a model library raises: the next batch may do better

@@ -3,13 +3,12 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from toolsearch_server.embedders import EmbedderOpenError
+import numpy as np
+
+from toolsearch_server.embedders import EmbedderOpenError, Matrix
 from toolsearch_server.embedders.model_folder import DEFAULT_LENGTH, LONGEST, read_model_folder
-
-if TYPE_CHECKING:
-    from toolsearch_server.embedders import Matrix
 
 AT_ONCE = 8
 """Texts of about the same length that run together: few, so that little is spent on padding."""
@@ -46,9 +45,7 @@ class OnnxModel:
         self._prompts = {True: found.query_prompt, False: found.entry_prompt}
         self.identity = found.identity
 
-    def encode(self, texts: Sequence[str], *, query: bool) -> "Matrix":
-        import numpy as np
-
+    def encode(self, texts: Sequence[str], *, query: bool) -> Matrix:
         encoded = self._tokenizer.encode_batch([self._prompts[query] + each for each in texts])
         by_length = sorted(range(len(texts)), key=lambda number: len(encoded[number].ids))
         vectors: dict[int, Any] = {}
@@ -58,9 +55,7 @@ class OnnxModel:
         ordered: Matrix = np.stack([vectors[number] for number in range(len(texts))])
         return ordered
 
-    def _run(self, tokens: Sequence[Sequence[int]]) -> "Matrix":
-        import numpy as np
-
+    def _run(self, tokens: Sequence[Sequence[int]]) -> Matrix:
         ids = np.zeros((len(tokens), max(1, *map(len, tokens))), dtype=np.int64)
         mask = np.zeros_like(ids)
         for row, each in enumerate(tokens):
@@ -74,8 +69,6 @@ class OnnxModel:
         return vectors
 
     def _pooled(self, states: Any, mask: Any) -> Any:
-        import numpy as np
-
         if self._pooling == "cls":
             return states[:, 0]
         if self._pooling == "max":

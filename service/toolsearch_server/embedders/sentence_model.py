@@ -3,12 +3,8 @@
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from toolsearch_server.embedders import EmbedderOpenError
-
-if TYPE_CHECKING:
-    from toolsearch_server.embedders import Matrix
+from toolsearch_server.embedders import EmbedderOpenError, Matrix
 
 CHUNK = 1 << 20
 
@@ -29,7 +25,7 @@ class SentenceModel:
             raise EmbedderOpenError(f"{folder} cannot be read: {error}") from error
         self.identity = f"sentence-transformers-{_digest(folder)}"
 
-    def encode(self, texts: Sequence[str], *, query: bool) -> "Matrix":
+    def encode(self, texts: Sequence[str], *, query: bool) -> Matrix:
         # Only from version 5 on does the library know that queries and documents may differ.
         encode = getattr(self._model, "encode_query" if query else "encode_document", self._model.encode)
         vectors: Matrix = encode(list(texts), normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False)

@@ -5,6 +5,8 @@ anonymous INTERNAL. `Around` is the same for every door that calls come through;
 between gRPC and the services.
 """
 
+import logging
+import random
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
@@ -47,6 +49,8 @@ RECORDED_BYTES = 50_000
 ADMISSION_REFUSALS = (RateLimited, Overloaded)
 
 log = structlog.get_logger()
+
+_ids = random.Random(secrets.randbits(128))  # noqa: S311 they are unique, not secret, and a call to the system takes its time
 
 
 class Described(Protocol):
@@ -170,7 +174,7 @@ class Around:
         self._data = data
         self._decode = decode
         self._started = time.perf_counter()
-        self._request_id = ""
+        self.request_id = ""
         self._caller: Caller | None = None
         self._identified = False
         self._facts: dict[str, Any] = {}
@@ -192,7 +196,7 @@ class Around:
     async def _begin(self) -> Call:
         pairs = [(key, value) for key, value in self._context.invocation_metadata() or () if isinstance(value, str)]
         metadata = dict(pairs)
-        self._request_id = metadata.get(REQUEST_ID_HEADER, "")[:MAX_REQUEST_ID_LENGTH] or secrets.token_hex(8)
+        self.request_id = metadata.get(REQUEST_ID_HEADER, "")[:MAX_REQUEST_ID_LENGTH] or f"{_ids.getrandbits(64):016x}"
         if len(metadata) < len(pairs):
             _refuse_ambiguity(pairs)
         try:
@@ -200,7 +204,7 @@ class Around:
         except TenantDenied as error:
             self._caller = error.caller
             raise
-        structlog.contextvars.bind_contextvars(request_id=self._request_id, tenant=caller.tenant, method=self._method.name)
+        structlog.contextvars.bind_contextvars(request_id=self.request_id, tenant=caller.tenant, method=self._method.name)
         enter = self._edge.admission.watch if self._method.server_streaming else self._edge.admission.call
         self._ending.enter_context(enter(caller.tenant))
         if caller.role < self._role:
@@ -211,7 +215,7 @@ class Around:
         )
         remaining = self._context.time_remaining()
         wait = DEFAULT_WAIT_SECONDS if remaining is None else max(0.0, remaining * DEADLINE_SHARE)
-        return Call(caller, self._request_id, wait, self._facts)
+        return Call(caller, self.request_id, wait, self._facts)
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         self._ending.close()
@@ -221,7 +225,7 @@ class Around:
             await self._refuse(error)
         elif isinstance(error, Exception):
             log.exception("call failed")
-            code, status = internal_error(self._request_id)
+            code, status = internal_error(self.request_id)
             self._ended(code.name, reason=status.reason)
             await self._abort(code, status)
         else:
@@ -264,17 +268,18 @@ class Around:
             self._audit(code, reason)
         queries = facts.pop("queries", None)
         shown = {"queries": queries} if queries and self._edge.log_queries else {}
-        if code in ("OK", "CANCELLED") or isinstance(error, ADMISSION_REFUSALS):
-            write = log.info if shown else log.debug
-        else:
-            write = log.info
+        ordinary = code in ("OK", "CANCELLED") or isinstance(error, ADMISSION_REFUSALS)
+        level = logging.DEBUG if ordinary and not shown else logging.INFO
+        if not log.is_enabled_for(level):
+            return
         told = {"reason": reason, "error": message, "catalog": facts.get("catalog", ""), "strategy": strategy}
-        write(
+        log.log(
+            level,
             "call",
             method=self._method.name,
             code=code,
             tenant=tenant,
-            request_id=self._request_id,
+            request_id=self.request_id,
             ms=round(seconds * 1000, 2),
             **{name: value for name, value in told.items() if value},
             **planned,
@@ -295,7 +300,7 @@ class Around:
             catalog=self._facts.get("catalog", ""),
             origin=self._context.peer(),
             outcome=reason or code,
-            request_id=self._request_id,
+            request_id=self.request_id,
             facts=written,
         )
 

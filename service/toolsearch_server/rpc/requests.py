@@ -15,7 +15,7 @@ from toolsearch_server.errors import FieldInvalid, FieldRequired, LimitExceeded,
 from toolsearch_server.limits import Limits
 from toolsearch_server.query import Query, SearchField, Strategy
 from toolsearch_server.rpc.responses import Detail
-from toolsearch_server.selection import HINTS, Filter
+from toolsearch_server.selection import HINTS, NO_FILTER, Filter
 from toolsearch_server.settings import LONGEST_PHRASE, Settings
 from toolsearch_server.store import CatalogKey
 from toolsearch_server.store.records import WEIGHED, settings_value
@@ -42,6 +42,7 @@ def search_query(request: search_service_pb2.SearchToolsRequest, limits: Limits)
         or frozenset({SearchField.NAME}),
         case_sensitive=request.case_sensitive,
         min_relevance=_share(request.min_relevance, field="min_relevance"),
+        explain=request.explain,
     )
 
 
@@ -60,6 +61,8 @@ def _texts(queries: Sequence[str], limits: Limits) -> tuple[str, ...]:
 
 
 def entry_filter(message: entry_pb2.Filter, limits: Limits) -> Filter:
+    if not message.ByteSize():
+        return NO_FILTER
     for field in ("servers", "namespaces", "tags", "kinds", "capabilities", "excluded_names"):
         values = getattr(message, field)
         _check_count(values, field=f"filter.{field}", allowed=limits.filter_values, limit="filter_values")

@@ -16,6 +16,10 @@ from toolsearch_server.query import Query
 from toolsearch_server.ranking import Match, Ranking, message
 from toolsearch_server.store import CatalogRecord
 
+KEPT_ENTRIES = 200
+"""Entries of a view that are kept encoded."""
+LENGTH_DELIMITED = 2
+
 
 class Detail(IntEnum):
     """How much of each entry an answer carries; the numbers are the contract's."""
@@ -86,38 +90,66 @@ def search(
     query: Query,
     *,
     detail: Detail,
-    explain: bool,
     answer_bytes: int,
     staleness: float | None,
-) -> search_service_pb2.SearchToolsResponse:
-    matches: list[search_service_pb2.Match] = []
+) -> bytes:
+    """A SearchToolsResponse, encoded. Most of it are entries, which are encoded once."""
+    matches: list[bytes] = []
     for match in ranking.matches:
-        converted = _match(view, match, detail=detail, explain=explain)
+        encoded = _match(view, match, detail)
         if detail is Detail.FULL:
-            answer_bytes -= converted.ByteSize()
+            answer_bytes -= len(encoded)
             if answer_bytes < 0 and matches:
-                converted = _match(view, match, detail=Detail.SUMMARY, explain=explain)
-        matches.append(converted)
-    return search_service_pb2.SearchToolsResponse(
-        matches=matches,
+                encoded = _match(view, match, Detail.SUMMARY)
+        matches.append(_field(_MATCHES, encoded))
+    rest = search_service_pb2.SearchToolsResponse(
         total=ranking.total,
         version=version(view.version, staleness),
-        strategy=f"STRATEGY_{ranking.strategy.name}",
+        strategy=ranking.strategy.value,  # type: ignore[arg-type]  # the numbers are the contract's
         message=message(ranking, query),
         near_names=ranking.near_names,
     )
+    return b"".join((*matches, rest.SerializeToString()))
 
 
-def _match(view: View, match: Match, *, detail: Detail, explain: bool) -> search_service_pb2.Match:
-    parts = match.parts if explain else ()
-    return search_service_pb2.Match(
-        entry=entry(view.entry(match.slot), detail),
+def _match(view: View, match: Match, detail: Detail) -> bytes:
+    rest = search_service_pb2.Match(
         score=match.score,
         relevance=match.relevance,
         reason=match.reason,
-        matched_by=[f"MATCHED_BY_{by.name}" for by in match.matched_by],
-        explanation=[search_service_pb2.ScorePart(name=part.name, value=part.value, detail=part.detail) for part in parts],
+        matched_by=match.matched_by,  # type: ignore[arg-type]  # the numbers are the contract's
+        explanation=[search_service_pb2.ScorePart(name=name, value=value, detail=why) for name, value, why in match.parts],
     )
+    return _field(_ENTRY, _encoded(view, match.slot, detail)) + rest.SerializeToString()
+
+
+def _encoded(view: View, slot: int, detail: Detail) -> bytes:
+    if detail is Detail.FULL:
+        return entry(view.entry(slot), detail).SerializeToString()
+    known = view.rendered.get((slot, detail))
+    if known is None:
+        if len(view.rendered) >= KEPT_ENTRIES:
+            view.rendered.clear()
+        known = view.rendered[slot, detail] = entry(view.entry(slot), detail).SerializeToString()
+    return known
+
+
+def _field(tag: int, encoded: bytes) -> bytes:
+    """A field that holds a message. A message's encoding is that of its fields, one after the other."""
+    return bytes([tag]) + _varint(len(encoded)) + encoded
+
+
+def _varint(number: int) -> bytes:
+    encoded = bytearray()
+    while number > 0x7F:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)
+
+
+_MATCHES = search_service_pb2.SearchToolsResponse.MATCHES_FIELD_NUMBER << 3 | LENGTH_DELIMITED
+_ENTRY = search_service_pb2.Match.ENTRY_FIELD_NUMBER << 3 | LENGTH_DELIMITED
 
 
 def plan(value: Plan, view: View, staleness: float | None) -> plan_pb2.PlanToolsResponse:

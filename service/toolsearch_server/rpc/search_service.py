@@ -70,17 +70,16 @@ class ToolSearchService:
         answer = None if catalog.answers_may_vary else catalog.answers.get(state, asked)
         if answer is None:
             found = await self._searched(call, catalog, view, query)
-            response = responses.search(
+            encoded = responses.search(
                 view,
                 found,
                 query,
                 detail=detail,
-                explain=request.explain,
                 answer_bytes=self._limits.answer_bytes,
                 staleness=catalog.staleness,
             )
             facts = {"strategy": found.strategy.name, "results": len(found.matches)}
-            answer = Answer(response.SerializeToString(), facts)
+            answer = Answer(encoded, facts)
             if not catalog.answers_may_vary:
                 catalog.answers.keep(state, asked, answer)
         call.facts.update(answer.facts)

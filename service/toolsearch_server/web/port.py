@@ -27,7 +27,7 @@ class HttpServer(uvicorn.Server):
             http=ImpatientProtocol,
             ws="none",
             log_config=None,
-            log_level="critical",  # its warnings are of what callers do; defects are logged where they happen
+            log_level="error",  # warnings are of what callers do
             access_log=False,
             lifespan="off",
             proxy_headers=False,  # anybody can write them

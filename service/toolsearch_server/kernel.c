@@ -1,0 +1,256 @@
+/* The sums and selections of a search. kernel.py calls them, and says what they are for.
+
+   Nothing is allocated or kept here: memory is the caller's, and so is the promise that what it points to is as long as it says.
+   Plain C without headers of Python, so that one build serves all versions of it. */
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Postings by term: those of keys[i] are from starts[i] to starts[i + 1]. Keys are sorted. */
+typedef struct {
+    const int64_t *keys;
+    const int64_t *starts;
+    const int32_t *slots;
+    const uint16_t *codes;
+    int64_t terms;
+} part;
+
+static int64_t term_of(const part *postings, int64_t key)
+{
+    int64_t low = 0, high = postings->terms;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (postings->keys[middle] < key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < postings->terms && postings->keys[low] == key ? low : -1;
+}
+
+/* What is best of many: a heap with the least of the best at its top. */
+
+static void sink(double *heap, int64_t size, double value)
+{
+    int64_t place = 0;
+    for (;;) {
+        int64_t child = 2 * place + 1;
+        if (child >= size)
+            break;
+        if (child + 1 < size && heap[child + 1] < heap[child])
+            child++;
+        if (value <= heap[child])
+            break;
+        heap[place] = heap[child];
+        place = child;
+    }
+    heap[place] = value;
+}
+
+static void rise(double *heap, int64_t size, double value)
+{
+    int64_t place = size;
+    while (place > 0 && value < heap[(place - 1) / 2]) {
+        heap[place] = heap[(place - 1) / 2];
+        place = (place - 1) / 2;
+    }
+    heap[place] = value;
+}
+
+typedef struct {
+    double value;
+    int64_t number;
+} ranked;
+
+static int best_first(const void *left, const void *right)
+{
+    const ranked *a = left, *b = right;
+    if (a->value != b->value)
+        return a->value > b->value ? -1 : 1;
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+static double rounded(double value, double scale)
+{
+    return rint(value * scale) / scale;
+}
+
+/* The documents with the highest sums, of those that have any of the first `keys - more` terms; the last `more` only add. All that
+   tie with the last of `wanted` are there. `by_slot` is room for 2 * size sums, `order` for size results and `heap` for wanted ones.
+   Returns how many results there are, best first; `total` counts all documents that match. */
+int64_t best_words(const part *parts, int64_t part_count, const double *worths, int64_t size, const int64_t *dead, int64_t dead_count,
+                   const int64_t *keys, const double *weights, int64_t key_count, int64_t more, int64_t wanted, double scale,
+                   double *by_slot, double *heap, ranked *order, int64_t *slots, double *scores, int64_t *total)
+{
+    double *by_more = by_slot + size;
+    memset(by_slot, 0, 2 * size * sizeof(double));
+    for (int64_t i = 0; i < key_count; i++) {
+        int64_t place[2], having = 0;
+        for (int64_t p = 0; p < part_count; p++) {
+            place[p] = term_of(&parts[p], keys[i]);
+            if (place[p] >= 0)
+                having += parts[p].starts[place[p] + 1] - parts[p].starts[place[p]];
+        }
+        if (!having)
+            continue;
+        double rarity = weights[i] * log(1 + (size + 0.5 - having) / (having + 0.5));
+        double *sums = i < key_count - more ? by_slot : by_more;
+        for (int64_t p = 0; p < part_count; p++) {
+            if (place[p] < 0)
+                continue;
+            const int32_t *slot = parts[p].slots;
+            const uint16_t *code = parts[p].codes;
+            int64_t end = parts[p].starts[place[p] + 1];
+            for (int64_t j = parts[p].starts[place[p]]; j < end; j++)
+                sums[slot[j]] += rarity * worths[code[j]];
+        }
+    }
+    for (int64_t i = 0; i < dead_count; i++)
+        by_slot[dead[i]] = 0.0;
+
+    int64_t matching = 0, kept = 0;
+    for (int64_t slot = 0; slot < size; slot++) {
+        if (by_slot[slot] == 0.0)
+            continue;
+        matching++;
+        double score = by_slot[slot] += by_more[slot];
+        if (kept < wanted)
+            rise(heap, kept++, score);
+        else if (score > heap[0])
+            sink(heap, kept, score);
+    }
+    *total = matching;
+    int64_t found = 0;
+    for (int64_t slot = 0; kept && slot < size; slot++)
+        if (by_slot[slot] != 0.0 && by_slot[slot] >= heap[0])
+            order[found++] = (ranked){rounded(by_slot[slot], scale), slot};
+    qsort(order, found, sizeof(ranked), best_first);
+    for (int64_t i = 0; i < found; i++) {
+        slots[i] = order[i].number;
+        scores[i] = order[i].value;
+    }
+    return found;
+}
+
+/* The slots with the highest cosines that are at least `least`, best first: at most `wanted`, for which there is room. Says in
+   `usual` what is the mean and the deviation of all, taken together with `prior` others. What is `absent` has no part in it. */
+int64_t nearest(float *cosines, int64_t size, const int64_t *absent, int64_t absent_count, double prior, double prior_mean,
+                double prior_deviation, float least, int64_t wanted, double *heap, ranked *order, int64_t *slots, double *usual)
+{
+    double sum = 0.0, squares = 0.0, count = (double)(size - absent_count) + prior;
+    for (int64_t slot = 0; slot < size; slot++)
+        sum += cosines[slot];
+    for (int64_t i = 0; i < absent_count; i++)
+        sum -= cosines[absent[i]];
+    double mean = (sum + prior * prior_mean) / count;
+    for (int64_t slot = 0; slot < size; slot++)
+        squares += (cosines[slot] - mean) * (cosines[slot] - mean);
+    for (int64_t i = 0; i < absent_count; i++)
+        squares -= (cosines[absent[i]] - mean) * (cosines[absent[i]] - mean);
+    for (int64_t i = 0; i < absent_count; i++)
+        cosines[absent[i]] = -1.0f;
+    usual[0] = mean;
+    usual[1] = sqrt((squares + prior * prior_deviation * prior_deviation) / count);
+
+    int64_t kept = 0, found = 0, above = 0;
+    for (int64_t slot = 0; slot < size; slot++) {
+        if (cosines[slot] < least)
+            continue;
+        if (kept < wanted)
+            rise(heap, kept++, cosines[slot]);
+        else if (kept && cosines[slot] > heap[0])
+            sink(heap, kept, cosines[slot]);
+    }
+    for (int64_t slot = 0; kept && slot < size; slot++)
+        above += cosines[slot] > heap[0] && cosines[slot] >= least;
+    int64_t ties = kept - above;
+    for (int64_t slot = 0; kept && slot < size; slot++) {
+        if (cosines[slot] < least || cosines[slot] < heap[0] || (cosines[slot] == heap[0] && ties-- <= 0))
+            continue;
+        order[found++] = (ranked){cosines[slot], slot};
+    }
+    qsort(order, found, sizeof(ranked), best_first);
+    for (int64_t i = 0; i < found; i++)
+        slots[i] = order[i].number;
+    return found;
+}
+
+/* What was found by words, with its share of the best score, and what was found by meaning, in one list, best first: shares plus
+   the weighted standard scores of the cosines. What is `missing` has none. `marks` is room for size bytes, the other results for
+   found + near. Returns how many there are. */
+int64_t blend(const int64_t *found, const double *found_scores, int64_t found_count, const int64_t *near, int64_t near_count,
+              const float *cosines, int64_t size, const int64_t *missing, int64_t missing_count, const double *usual, double weight,
+              double scale, uint8_t *marks, ranked *order, int64_t *candidates, int64_t *slots, double *scores, double *shares)
+{
+    enum { FOUND = 1, MISSING = 2 };
+    double best = found_count ? found_scores[0] : 1.0;
+    int64_t count = 0;
+    memset(marks, 0, size);
+    for (int64_t i = 0; i < missing_count; i++)
+        marks[missing[i]] = MISSING;
+    for (int64_t i = 0; i < found_count + near_count; i++) {
+        int64_t slot = i < found_count ? found[i] : near[i - found_count];
+        if (marks[slot] & FOUND)
+            continue;
+        float unusual = marks[slot] & MISSING ? 0.0f : (float)((cosines[slot] - usual[0]) / usual[1]);
+        double share = i < found_count ? found_scores[i] / best : 0.0;
+        marks[slot] |= FOUND;
+        order[count] = (ranked){rounded(share + weight * unusual, scale), count};
+        candidates[count++] = i;
+    }
+    qsort(order, count, sizeof(ranked), best_first);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t from = candidates[order[i].number];
+        slots[i] = from < found_count ? found[from] : near[from - found_count];
+        shares[i] = from < found_count ? found_scores[from] / best : 0.0;
+        scores[i] = order[i].value;
+    }
+    return count;
+}
+
+typedef float eight __attribute__((vector_size(32)));
+
+static float dot(const float *left, const float *right, int64_t length)
+{
+    eight sums = {0}, a, b;
+    int64_t i = 0;
+    for (; i + 8 <= length; i += 8) {
+        memcpy(&a, left + i, sizeof a);
+        memcpy(&b, right + i, sizeof b);
+        sums += a * b;
+    }
+    float sum = ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+    for (; i < length; i++)
+        sum += left[i] * right[i];
+    return sum;
+}
+
+/* The `wanted` best together: of what is more alike than `same`, the lesser loses `weight` times the rest. `rows` are the vectors by
+   slot; a slot below zero has none. `scores` are used up. Says the places of the chosen in that list, and what each of them lost. */
+int64_t varied(const float *rows, int64_t dimensions, const int64_t *slots, double *scores, int64_t count, double same, double weight,
+               int64_t wanted, double *losses, int64_t *places, double *lost)
+{
+    int64_t chosen = 0;
+    for (int64_t i = 0; i < count; i++)
+        losses[i] = 0.0;
+    for (; chosen < wanted && chosen < count; chosen++) {
+        int64_t best = -1;
+        for (int64_t i = 0; i < count; i++)
+            if (scores[i] > -INFINITY && (best < 0 || scores[i] - losses[i] > scores[best] - losses[best]))
+                best = i;
+        places[chosen] = best;
+        lost[chosen] = losses[best];
+        scores[best] = -INFINITY;
+        for (int64_t i = 0; slots[best] >= 0 && i < count; i++) {
+            if (scores[i] == -INFINITY || slots[i] < 0)
+                continue;
+            double likeness = dot(rows + slots[best] * dimensions, rows + slots[i] * dimensions, dimensions);
+            double loss = (likeness - same) * weight;
+            if (loss > losses[i])
+                losses[i] = loss;
+        }
+    }
+    return chosen;
+}
