@@ -145,13 +145,12 @@ function shownCatalog(view, first, changed) {
       h(
         "div",
         { class: "split" },
-        picture,
+        h("div", { class: "page" }, picture, h("div", { class: "card" }, h("h3", {}, "By kind"), kinds.element)),
         h(
           "div",
           { class: "page" },
           h("div", { class: "card" }, h("h3", {}, "Last changes"), feed(view, changed)),
           h("div", { class: "card" }, h("h3", {}, "By server"), servers.element),
-          h("div", { class: "card" }, h("h3", {}, "By kind"), kinds.element),
         ),
       ),
       h("div", { class: "card" }, h("h3", {}, "Entries"), entries.element),
