@@ -4,10 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
-from console.browsing import Served, Visit, column
+from console.browsing import Routes, Served, Visit, column
 from console.hostile import hostile_tools
+from support import tool
 
 ROOT = Path(__file__).parents[2]
 PICTURES = Path(os.environ.get("CONSOLE_PICTURES") or ROOT / ".cache" / "console-screenshots")
@@ -24,6 +25,20 @@ VIEWS = {
     "health": "#/health",
     "hostile": "#/playground?catalog=pictured&q=attack&s=bm25&s=semantic",
     "hostile-entry": "#/playground?catalog=pictured&q=attack&entry=evil.unseen",
+    "nothing-there": "#/playground?catalog=emptied",
+    "sign-in": "",
+    "no-connection": "",
+}
+
+
+def refuse(route: Route) -> None:
+    info = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "CREDENTIAL_REQUIRED"}
+    route.fulfill(status=401, json={"code": 16, "message": "send authorization: Bearer KEY", "details": [info]})
+
+
+ROUTES: dict[str, Routes] = {
+    "sign-in": {"**/v1/status": refuse},
+    "no-connection": {"**/v1/status": lambda route: route.abort()},
 }
 
 
@@ -31,6 +46,9 @@ VIEWS = {
 def pictured(served: Served) -> None:
     with served.client("pictured") as client:
         client.sync_server("evil", hostile_tools())
+    with served.client("emptied") as client:
+        client.sync_server("gone", [tool("one")])
+        client.delete_server("gone")
 
 
 def settled(page: Page, view: str) -> None:
@@ -51,6 +69,12 @@ def settled(page: Page, view: str) -> None:
             expect(page.locator(".feed-state")).to_have_text("live")
         case "plan":
             expect(page.get_by_role("table", name="Deferred")).to_be_visible()
+        case "nothing-there":
+            expect(page.get_by_role("heading", name="There is nothing in this catalog yet")).to_be_visible()
+        case "sign-in":
+            expect(page.get_by_label("API key")).to_be_focused()
+        case "no-connection":
+            expect(page.get_by_role("alert")).to_contain_text("No connection")
         case "health":
             expect(page.get_by_role("img", name="Latency")).to_be_visible()
     expect(page.locator("[aria-busy=true]")).to_have_count(0)
@@ -60,7 +84,7 @@ def settled(page: Page, view: str) -> None:
 @pytest.mark.parametrize("width", ["desktop", "phone"])
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_page_fits_and_can_be_read_by_everybody(visit: Visit, view: str, width: str, scheme: str) -> None:
-    page = visit(VIEWS[view], width=width, color_scheme=scheme, reduced_motion="reduce")
+    page = visit(VIEWS[view], routes=ROUTES.get(view), width=width, color_scheme=scheme, reduced_motion="reduce")
     settled(page, view)
     PICTURES.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=PICTURES / f"{view}-{width}-{scheme}.png")

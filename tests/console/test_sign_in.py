@@ -77,6 +77,22 @@ def test_the_key_is_nowhere_but_in_memory(visit: Visit, guarded: Served, keys: d
     expect(page.get_by_label("API key")).to_be_visible()
 
 
+def test_a_key_that_is_revoked_meanwhile_leads_back_to_the_sign_in_and_says_why(
+    visit: Visit, guarded: Served, keys: dict[str, str]
+) -> None:
+    page = visit("#/playground?s=auto&s=bm25&s=fuzzy", url=guarded.url)
+    sign_in(page, keys["reader"])
+    expect(search_box(page)).to_be_focused()
+    info = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "CREDENTIAL_INVALID"}
+    refusal = {"code": 16, "message": "the key is not known", "details": [info]}
+    page.route("**/v1/SearchTools", lambda route: route.fulfill(status=401, json=refusal))
+    page.keyboard.type("bug")
+    expect(page.get_by_role("alert")).to_contain_text("This key is not known, or not any more.")
+    page.unroute("**/v1/SearchTools")
+    sign_in(page, keys["reader"])
+    expect(column(page, "auto").locator(".match").first).to_be_visible()
+
+
 def test_signing_out_forgets_the_key(visit: Visit, guarded: Served, keys: dict[str, str]) -> None:
     page = visit("#/catalogs", url=guarded.url)
     sign_in(page, keys["reader"])

@@ -1,7 +1,7 @@
 /** The frame around the pages: who is signed in, which catalog is meant, which page is shown. */
 
 import { allPages, hasKey, onRefusedIdentity, Refusal, status, useKey, useTenant } from "./api.js";
-import { fill } from "./dom.js";
+import { fill, h } from "./dom.js";
 import { openEntry } from "./entry.js";
 import { header } from "./header.js";
 import { listenForKeys } from "./keys.js";
@@ -36,6 +36,7 @@ const top = /** @type {HTMLElement} */ (document.getElementById("header"));
 const announcements = /** @type {HTMLElement} */ (document.getElementById("announcements"));
 
 let leaving = new AbortController();
+let signingIn = false;
 /** @type {import("./messages.js").Status | undefined} */
 let known;
 /** @type {import("./messages.js").CatalogListing[]} */
@@ -48,23 +49,30 @@ function announce(text) {
   announcements.textContent = text;
 }
 
+/** In the place of a page. @param {HTMLElement} content */
+function standIn(content) {
+  fill(main, h("h1", { class: "offscreen" }, "toolsearch"), content);
+}
+
 async function start() {
-  fill(main, waiting("Connecting…"));
+  signingIn = false;
+  standIn(waiting("Connecting…"));
   try {
     known = await status();
     await showRoute();
   } catch (error) {
     if (!(error instanceof Refusal && error.status === 401)) {
-      fill(
-        main,
-        problem(error, () => void start()),
-      );
+      standIn(problem(error, () => void start()));
     }
   }
 }
 
 /** @param {Refusal | undefined} refusal why, if a key was given */
 function askForKey(refusal) {
+  if (signingIn) {
+    return; // calls that were under way together are refused together
+  }
+  signingIn = true;
   leaving.abort();
   known = undefined;
   const why = hasKey() ? refusal : undefined;
@@ -91,7 +99,7 @@ async function showRoute() {
   visited.set(page, params);
   useTenant(params.get("tenant") ?? "");
   drawHeader();
-  fill(main, waiting("Loading…"));
+  standIn(waiting("Loading…"));
   try {
     const [module, listed] = await Promise.all([MODULES[page](), allPages("ListCatalogs", "catalogs", {}, signal)]);
     signal.throwIfAborted();
@@ -105,10 +113,7 @@ async function showRoute() {
     }
   } catch (error) {
     if (!signal.aborted) {
-      fill(
-        main,
-        problem(error, () => void showRoute()),
-      );
+      standIn(problem(error, () => void showRoute()));
     }
   }
 }

@@ -25,6 +25,8 @@ export function signInForm(refusal, submit) {
     h("label", { for: "key" }, "API key"),
     input,
     refused,
+    !isSecureContext &&
+      h("p", { class: "notice" }, "This connection is not encrypted: whoever is on the way can read the key."),
     h("button", { type: "submit", class: "primary" }, "Sign in"),
     h(
       "p",
