@@ -84,7 +84,7 @@ class _Room(threading.local):
     capacity = 0
 
     def of(self, size: int) -> "_Room":
-        if size > self.capacity:
+        if size > self.capacity or not self.capacity:
             self.capacity = max(size, FIRST_CAPACITY)
             self.sums = np.empty(2 * self.capacity)
             self.order = np.empty(self.capacity * RANKED_BYTES, dtype=np.uint8)

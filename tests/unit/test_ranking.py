@@ -1,4 +1,5 @@
 import random
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
@@ -226,3 +227,10 @@ def test_a_search_never_sees_half_a_change() -> None:
     view_after = view_before.after(outcome.change, entries_before.after(outcome.change, Version("e", 2)))
     assert names_found(view_before, "thing") == ["s.old"]
     assert names_found(view_after, "thing") == [f"s.new{n}" for n in range(5)]
+
+
+@pytest.mark.parametrize("strategy", ["auto", "bm25", "hybrid"])
+def test_nothing_is_found_where_nothing_is_also_by_a_thread_that_never_searched(strategy: str) -> None:
+    with ThreadPoolExecutor(1) as threads:
+        found = threads.submit(names_found, view_of(), "open a bug", strategy=Strategy[strategy.upper()])
+        assert found.result() == []

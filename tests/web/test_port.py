@@ -14,6 +14,10 @@ from toolsearch_server.web.port import HttpServer
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
     """Answers at once, whatever is still to come."""
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+    if scope["path"] == "/begun":
+        await send({"type": "http.response.body", "body": b"o", "more_body": True})
+        while (await receive())["type"] != "http.disconnect":
+            pass
     await send({"type": "http.response.body", "body": b"ok"})
 
 
@@ -43,6 +47,20 @@ async def test_a_connection_that_says_too_little_is_closed(address: Address, sen
     async with asyncio.timeout(20):
         await reader.read()
     writer.close()
+
+
+@pytest.mark.parametrize("path", [b"/", b"/begun"])
+async def test_a_body_that_turns_out_to_be_none_closes_the_connection_and_is_no_failure(address: Address, path: bytes) -> None:
+    failures: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context))
+    reader, writer = await asyncio.open_connection(*address)
+    writer.write(b"POST %s HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n" % path)
+    async with asyncio.timeout(20):
+        assert await reader.read(12) == b"HTTP/1.1 200"
+        writer.write(b"no chunk\r\n")
+        await reader.read()
+    writer.close()
+    assert failures == []
 
 
 async def test_bytes_that_trickle_in_do_not_keep_a_connection_open(address: Address) -> None:

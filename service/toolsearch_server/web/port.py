@@ -79,6 +79,16 @@ class ImpatientProtocol(H11Protocol):
         self._forget()
         super().connection_lost(exc)
 
+    def send_400_response(self, msg: str) -> None:
+        """uvicorn's own fails where an answer has begun, or is complete while the rest of the body turns out to be none."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
+
     def _await_head(self) -> None:
         if self._patience is None:
             self._patience = self.loop.call_later(HEAD_SECONDS, self._give_up)
