@@ -188,6 +188,20 @@ def test_everything_can_be_done_from_the_keyboard(visit: Visit) -> None:
     page.keyboard.press("g")
     page.keyboard.press("c")
     expect(page.get_by_role("heading", name="Catalogs")).to_be_visible()
+    expect(page.get_by_role("main")).to_be_focused()
+
+
+def test_who_chooses_a_catalog_by_keyboard_stays_at_the_choice(visit: Visit, served: Served) -> None:
+    with served.client("chosen") as client:
+        client.sync_server("one", [tool("only")])
+    page = visit()
+    expect(page.locator(".lead")).to_contain_text("default")
+    choice = page.get_by_role("combobox", name="Catalog")
+    choice.focus()
+    choice.select_option("chosen")
+    expect(page.locator(".lead")).to_contain_text("chosen")
+    expect(choice).to_be_focused()
+    expect(choice).to_have_value("chosen")
 
 
 def test_a_catalog_without_entries_says_how_to_fill_it(visit: Visit, served: Served) -> None:

@@ -106,7 +106,7 @@ async function showRoute() {
     catalogs = /** @type {import("./messages.js").CatalogListing[]} */ (listed);
     drawHeader();
     fill(main, module.page(viewOf(page, params, signal)));
-    main.querySelector("[data-first]")?.dispatchEvent(new CustomEvent("arrive"));
+    takeFocus();
     const entry = params.get("entry");
     if (entry) {
       show(entry);
@@ -115,6 +115,13 @@ async function showRoute() {
     if (!signal.aborted) {
       standIn(problem(error, () => void showRoute()));
     }
+  }
+}
+
+/** A page that one comes to has the focus; who chooses in the header stays there. */
+function takeFocus() {
+  if (document.activeElement === document.body || document.activeElement?.closest("nav")) {
+    (main.querySelector(/** @type {"input"} */ ("input[data-first]")) ?? main).focus();
   }
 }
 
@@ -149,6 +156,7 @@ function viewOf(page, params, signal) {
 }
 
 function drawHeader() {
+  const { id, value } = /** @type {HTMLInputElement} */ (document.activeElement ?? document.body);
   const { page, params } = parseRoute(location.hash);
   const shared = new URLSearchParams();
   for (const name of ["catalog", "tenant"]) {
@@ -177,6 +185,12 @@ function drawHeader() {
       signOut: hasKey() ? () => askForKey(undefined) : undefined,
     }),
   );
+  // What had the focus has it again, with what was typed.
+  const again = id ? /** @type {HTMLInputElement | null} */ (top.querySelector(`#${CSS.escape(id)}`)) : null;
+  again?.focus();
+  if (again && id === "tenant") {
+    again.value = value;
+  }
 }
 
 /** @param {string} catalog */

@@ -46,7 +46,11 @@ function navigation({ page, linkTo }) {
     "nav",
     { "aria-label": "Pages" },
     PAGES.map((name) =>
-      h("a", { href: linkTo?.(name), "aria-current": name === page && "page" }, name[0]?.toUpperCase() + name.slice(1)),
+      h(
+        "a",
+        { id: `to-${name}`, href: linkTo?.(name), "aria-current": name === page && "page" },
+        name[0]?.toUpperCase() + name.slice(1),
+      ),
     ),
   );
 }
@@ -56,7 +60,7 @@ function catalogSelect({ catalogs = [], catalog = "", choose }) {
   const names = catalogs.map((each) => each.name);
   const select = h(
     "select",
-    { "aria-label": "Catalog", title: "Catalog" },
+    { id: "catalog", "aria-label": "Catalog", title: "Catalog" },
     !names.includes(catalog) && h("option", { value: catalog }, `${plain(catalog)} (none)`),
     catalogs.map((each) => h("option", { value: each.name }, `${plain(each.name)} · ${count(each.entryCount)}`)),
   );
@@ -69,6 +73,7 @@ function catalogSelect({ catalogs = [], catalog = "", choose }) {
 function tenantInput({ tenant = "", chooseTenant }) {
   const options = h("datalist", { id: "tenants" });
   const input = h("input", {
+    id: "tenant",
     list: "tenants",
     value: tenant,
     placeholder: "own",

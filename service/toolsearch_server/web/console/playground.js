@@ -79,8 +79,6 @@ export function page(view) {
       changed();
     }
   });
-  input.addEventListener("arrive", () => input.focus());
-
   /** @param {string} query */
   const use = (query) => {
     input.value = state.query = query;
