@@ -1,7 +1,7 @@
 """Measures two revisions in turn and tells how they differ: python3 bench/compare.py BASE HEAD
 
-Each is checked out below .cache/compare with an environment of its own. Both are measured with this checkout's bench, one after the
-other and again, so that what else the machine does hits both; of each figure the better one counts.
+Each is checked out below .cache/compare with an environment of its own. Both are measured with this checkout's bench, one after
+the other and again, so that what else the machine does hits both; of each figure the better one counts.
 """
 
 import json

@@ -318,7 +318,7 @@ int64_t blend(const int64_t *found, const double *found_scores, int64_t found_co
               double scale, uint8_t *marks, ranked *order, int64_t *candidates, int64_t *slots, double *scores, double *shares)
 {
     enum { FOUND = 1, MISSING = 2 };
-    double best = found_count ? found_scores[0] : 1.0;
+    double best = found_count && found_scores[0] > 0.0 ? found_scores[0] : 1.0; /* a sum may be rounded to nothing */
     int64_t count = 0;
     memset(marks, 0, size);
     for (int64_t i = 0; i < missing_count; i++)
