@@ -471,7 +471,8 @@ class Catalog:
                 query = replace(query, vectors=tuple(vectors))
             except EmbeddingsUnavailable as error:
                 query = replace(query, without_meaning=error.message)
-        work = partial(view.search, replace(query, usage=self._strengths_of(view)), self._limits)
+        usage = self._strengths_of(view)
+        work = partial(view.search, replace(query, usage=usage) if usage else query, self._limits)
         return await self._share.quickly(work) if _is_quick(view, query) else await self.read_slowly(work)
 
     def changes_since(self, revision: int) -> list[ChangedNames] | None:

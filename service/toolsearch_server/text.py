@@ -22,8 +22,10 @@ _UNSPACED = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
     "\uac00-\ud7af"  # Hangul: spaced, but with endings that pairs see through
 )
+_ASCII = "[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*"
+_ASCII_RUN = re.compile(_ASCII)
 _RUN = re.compile(
-    rf"(?P<ascii>[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*)"
+    rf"(?P<ascii>{_ASCII})"
     rf"|(?P<unspaced>[{_UNSPACED}]+)"
     rf"|(?P<other>(?:(?![{_UNSPACED}A-Za-z0-9_])[\w\u0900-\u0dff])+)"
 )
@@ -67,6 +69,13 @@ def words(text: str) -> list[str]:
         text = fold_accents(unicodedata.normalize("NFKC", text))
     text = _INNER_APOSTROPHE.sub("", text)
     found: list[str] = []
+    if text.isascii():
+        for ascii_run in _ASCII_RUN.findall(text):
+            if ascii_run.islower() and ascii_run.isalnum() and len(ascii_run) <= MAX_WORD_LENGTH:
+                found.append(ascii_run)
+            else:
+                found.extend(_identifier(ascii_run))
+        return found
     for run in _RUN.finditer(text):
         match run.lastgroup:
             case "ascii":
@@ -127,8 +136,9 @@ def content_words(query: str, known: Callable[[str], bool] = lambda _: False) ->
 
     A brand such as GitHub, if its joined form is `known`, is one word and not two.
     """
-    joined = _CAMEL_WORD.sub(lambda run: run[0].lower() if known(run[0].lower()) else run[0], query)
-    unique = list(dict.fromkeys(words(joined)))
+    if not query.islower():
+        query = _CAMEL_WORD.sub(lambda run: run[0].lower() if known(run[0].lower()) else run[0], query)
+    unique = list(dict.fromkeys(words(query)))
     return [word for word in unique if word not in STOP_WORDS] or unique
 
 

@@ -1,6 +1,7 @@
 """Each call as a value: the method, the request, and what to make of the response. The two clients differ only in how they
 run them."""
 
+import functools
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -459,6 +460,7 @@ def _watch_event(message: search_service_pb2.WatchCatalogResponse) -> t.WatchEve
     )
 
 
+@functools.lru_cache(maxsize=256)
 def _name(enum: Any, value: int, prefix: str) -> str:
     """A value newer than this client is UNKNOWN."""
     if value not in enum.values():
