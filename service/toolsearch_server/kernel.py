@@ -103,15 +103,17 @@ class _Room(threading.local):
 
     def of(self, size: int) -> "_Room":
         if size > self.capacity or not self.capacity:
-            self.capacity = max(size, FIRST_CAPACITY)
-            self.sums = np.empty(2 * self.capacity)
-            self.order = np.empty(self.capacity * RANKED_BYTES, dtype=np.uint8)
-            self.slots, self.places = np.empty(self.capacity, dtype=np.int64), np.empty(self.capacity, dtype=np.int64)
-            self.scores, self.heap = np.empty(self.capacity), np.empty(self.capacity)
-            self.marks = np.empty(self.capacity, dtype=np.uint8)
+            self.capacity = 0  # as long as the old arrays are not replaced by new ones
+            capacity = max(size, FIRST_CAPACITY)
+            self.sums = np.empty(2 * capacity)
+            self.order = np.empty(capacity * RANKED_BYTES, dtype=np.uint8)
+            self.slots, self.places = np.empty(capacity, dtype=np.int64), np.empty(capacity, dtype=np.int64)
+            self.scores, self.heap = np.empty(capacity), np.empty(capacity)
+            self.marks = np.empty(capacity, dtype=np.uint8)
             self.total = np.zeros(1, dtype=np.int64)
             rooms = (self.sums, self.order, self.slots, self.places, self.scores, self.heap, self.marks, self.total)
             self.at = _Addresses(*[address(room) for room in rooms])
+            self.capacity = capacity
         return self
 
 

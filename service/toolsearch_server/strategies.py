@@ -114,7 +114,8 @@ def _by_words(indexes: Indexes, query: Query, selection: Selection, words: Seque
     best = float(hits.scores[0]) if len(hits.scores) else 0.0
     candidates = []
     for slot, score in zip(hits.slots.tolist(), hits.scores.tolist(), strict=True):
-        judge = partial(judge_words, indexes.document(slot), asked, score / best, entries=size)
+        share = score / best if best else 0.0  # what all of very many have is worth nothing
+        judge = partial(judge_words, indexes.document(slot), asked, share, entries=size)
         parts = partial(one_part, "words", score, "BM25 of words, stems, concepts, name and trigrams")
         candidates.append(_with_usage(query, Candidate(slot, score, judge, parts), best))
     return Found(candidates, hits.total, Strategy.BM25, by_words=hits.total, asked=analysed)

@@ -87,6 +87,20 @@ def test_an_index_without_documents_finds_nothing() -> None:
     assert Bm25Index.build([]).search(Asked((QueryWord("create", "create"),)), limit=5).total == 0
 
 
+def test_room_that_could_not_be_made_is_not_counted_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    room = kernel._Room().of(10)
+    before = room.capacity
+
+    def fails(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(np, "empty", fails)
+        with pytest.raises(MemoryError):
+            room.of(before + 1)
+    assert len(room.of(before + 1).slots) > before
+
+
 # Vectors
 
 
@@ -163,6 +177,20 @@ def test_a_blend_adds_shares_and_standard_scores(size: int, data: st.DataObject)
         unusual = 0.0 if slot in missing else (float(cosines[slot]) - USUALLY.mean) / USUALLY.deviation
         assert share == pytest.approx(shares.get(slot, 0.0))
         assert score == pytest.approx(share + 0.15 * unusual, abs=2e-5)
+
+
+def test_a_best_score_of_nothing_is_no_share_of_anything() -> None:
+    slots, cosines = np.arange(3), np.zeros(3, dtype=np.float32)
+    words = Best(slots, np.zeros(3), 3)
+    found = kernel.blend(words, slots[:0], cosines, slots, USUALLY, weight=0.15, digits=5)
+    assert [each.tolist() for each in found] == [[0, 1, 2], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize("odd", [np.nan, -np.inf])
+def test_what_has_no_number_for_a_score_is_not_chosen(odd: float) -> None:
+    rows = np.eye(2, DIMENSIONS, dtype=np.float32)
+    chosen = kernel.varied(kernel.address(rows), DIMENSIONS, [0, 1], [odd, 0.5], same=0.6, weight=0.5, wanted=2, digits=5)
+    assert chosen == [(1, 0.0)]
 
 
 @given(st.lists(UNITS, min_size=1, max_size=12), st.integers(1, 12))
