@@ -1,5 +1,7 @@
 """The compiled sums and selections, next to the same in NumPy, and next to Tantivy."""
 
+import random
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,7 +17,7 @@ from toolsearch_server.selection import Selection
 
 WORDS = ["create", "created", "issue", "list", "branch", "z"]
 EVERYTHING_BUT_NOTHING = Selection(excluded=frozenset({1_000_000}))
-"""Selects all, and is not the selection of everything: Tantivy answers."""
+"""Selects all, and is not the selection of everything: Tantivy selects."""
 DIMENSIONS = 16
 UNITS = arrays.arrays(np.float32, DIMENSIONS, elements=st.floats(-1, 1, width=32)).map(
     lambda each: each / max(1e-3, float(np.linalg.norm(each)))
@@ -45,7 +47,7 @@ QUERY_WORDS = st.lists(
 
 def same_answer(index: Bm25Index, words: list[QueryWord], limit: int) -> None:
     asked = Asked(tuple(words))
-    ours, tantivys = index.search(asked, limit=limit), index.search(asked, limit=limit, selection=EVERYTHING_BUT_NOTHING)
+    ours, tantivys = index.search(asked, limit=limit), index.chosen(asked, limit=limit, selection=EVERYTHING_BUT_NOTHING)
     assert ours.total == tantivys.total
     assert len(ours.slots) >= min(limit, ours.total)
     np.testing.assert_allclose(ours.scores[:limit], tantivys.scores[:limit], atol=2e-4)
@@ -71,10 +73,27 @@ def test_sums_are_those_that_tantivy_gives_after_changes(
     changed = index.changed(removed=removed, added=more)
     asked = Asked(tuple(words))
     ours = changed.search(asked, limit=20)
-    tantivys = changed.search(asked, limit=20, selection=EVERYTHING_BUT_NOTHING)
+    tantivys = changed.chosen(asked, limit=20, selection=EVERYTHING_BUT_NOTHING)
     assert ours.total == tantivys.total
     assert not set(ours.slots.tolist()) & set(removed)
     assert set(ours.slots.tolist()) == set(tantivys.slots.tolist())
+
+
+def test_a_filter_changes_no_score_however_often_entries_have_changed() -> None:
+    chance = random.Random(1)
+
+    def document(slot: int) -> tuple[int, Postings, frozenset[str]]:
+        content = " ".join(chance.choices(WORDS, k=5))
+        return slot, Postings(content, content, content, "", ""), frozenset()
+
+    index = Bm25Index.build([document(slot) for slot in range(200)])
+    asked = Asked((QueryWord("issue", "issue"), QueryWord("list", "list")))
+    for change in range(10):  # Tantivy merges segments meanwhile, and forgets what was removed
+        index = index.changed(removed=[2 * change, 2 * change + 1], added=[document(200 + change)])
+        everything = index.search(asked, limit=500)
+        selected = index.search(asked, limit=500, selection=EVERYTHING_BUT_NOTHING)
+        assert [each.tolist() for each in selected[:2]] == [each.tolist() for each in everything[:2]]
+        assert selected.total == everything.total
 
 
 def test_all_that_tie_with_the_last_wanted_are_there() -> None:
