@@ -32,7 +32,7 @@ export UV GO NODE
 export GOTOOLCHAIN := local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup redis prometheus run test test-go test-typescript test-adapters test-facade test-fast-agent test-rollouts test-web test-helm test-cluster test-image faults check check-typescript format proto lock audit bench soak monitoring quality minilm clean
+.PHONY: help setup redis prometheus run test test-go test-typescript test-adapters test-facade test-console test-fast-agent test-rollouts test-web test-helm test-cluster test-image faults check check-typescript check-console chromium format proto lock audit bench bench-compare soak monitoring quality minilm clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,7 +77,7 @@ redis: ## install redis-server where it is missing, for tests (Debian and Ubuntu
 		RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive $$as_root apt-get install -qq -y --no-install-recommends redis-server >/dev/null; }
 
 # Tests with targets of their own: they take minutes, or need tools that do.
-APART := adapters facade faults rollouts helm cluster image http_fuzz
+APART := adapters facade faults rollouts helm cluster image console http_fuzz
 
 test: check redis test-go test-typescript ## all checks and tests, but those of the targets below
 	$(PYTEST) $(APART:%=--ignore=tests/%)
@@ -117,6 +117,21 @@ test-image: $(READY) ## the Dockerfile's steps in a debootstrapped root (Debian 
 	$(BIN)/python tests/image/recipe.py build Dockerfile . .cache/image
 	$(PYTEST) tests/image
 
+chromium: ## install chromium where it is missing, for tests (Debian and Ubuntu)
+	@command -v chromium >/dev/null || { \
+		command -v apt-get >/dev/null || { echo "the console's tests need chromium on PATH"; exit 1; }; \
+		as_root=; [ "$$(id -u)" = 0 ] || as_root=sudo; \
+		$$as_root apt-get update -qq && \
+		RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive $$as_root apt-get install -qq -y --no-install-recommends chromium fonts-noto-core >/dev/null; }
+
+test-console: $(READY) check-typescript check-console chromium .cache/axe/.ready | $(GO) ## the console in a real browser; writes pictures
+	$(PYTEST) tests/console
+
+.cache/axe/.ready: tests/console/axe/package.json tests/console/axe/package-lock.json | $(NODE)
+	@mkdir -p $(@D) && cp $^ $(@D)
+	@cd $(@D) && PATH="$(dir $(NODE)):$$PATH" npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
 test-go: $(READY) | $(GO) ## the Go client: formatting, vet, staticcheck, tests against a real server
 	@race=-race; [ "$$($(GO) env CGO_ENABLED)" = 1 ] || { race=; echo "no C compiler: testing without the race detector"; }; \
 		set -e; cd $(GO_CLIENT); PATH="$$($(GO) env GOROOT)/bin:$$PATH"; \
@@ -129,6 +144,15 @@ test-go: $(READY) | $(GO) ## the Go client: formatting, vet, staticcheck, tests 
 # Of its own, so that make test runs it once.
 check-typescript: $(TYPESCRIPT_READY)
 	$(NPM) run check --silent
+
+# The console is plain JavaScript with types in comments. The TypeScript client has the tools.
+CONSOLE := service/toolsearch_server/web/console
+CONSOLE_TOOL = @PATH="$(dir $(NODE)):$$PATH" $(TYPESCRIPT_CLIENT)/node_modules/.bin
+
+check-console: $(TYPESCRIPT_READY)
+	$(CONSOLE_TOOL)/prettier --config tests/console/.prettierrc --check --log-level warn $(CONSOLE)
+	$(CONSOLE_TOOL)/tsc --project tests/console
+	$(CONSOLE_TOOL)/eslint --config tests/console/eslint.config.js --max-warnings 0 $(CONSOLE)
 
 test-typescript: $(READY) check-typescript ## the TypeScript client: formatting, lint, types, tests against a real server
 	@export TOOLSEARCH_SERVER=$(CURDIR)/$(BIN)/toolsearch-server; $(NPM) run test:built --silent
@@ -155,7 +179,7 @@ $(ENVIRONMENTS): .cache/%/.ready: tests/adapters/%.lock pyproject.toml clients/p
 	$(UV) pip install --quiet --python .cache/$* --no-deps --no-build-isolation --editable clients/python --editable .
 	@touch $@
 
-check: $(READY) check-typescript | $(GO) ## formatting, lint, types, contract, committed stubs
+check: $(READY) check-typescript check-console | $(GO) ## formatting, lint, types, contract, committed stubs
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
@@ -173,6 +197,7 @@ format: $(READY) $(TYPESCRIPT_READY) ## format the code and the contract
 	$(BIN)/ruff check --quiet --fix .
 	$(BIN)/buf format --write proto
 	$(NPM) run format --silent
+	$(CONSOLE_TOOL)/prettier --config tests/console/.prettierrc --write --log-level warn $(CONSOLE)
 
 proto: $(READY) $(TYPESCRIPT_READY) | $(GO) ## generate the Python, Go and TypeScript stubs from the contract
 	proto/generate.sh $(STUBS) $(GO_CLIENT) $(TYPESCRIPT_CLIENT)
@@ -212,8 +237,11 @@ soak: $(READY) ## a server under tenant churn for three minutes: threads, files 
 audit: | $(UV) ## look for known vulnerabilities of what is locked; needs to reach an advisory service
 	$(UV) tool run --quiet pip-audit --disable-pip --require-hashes --requirement requirements.lock
 
-bench: $(READY) ## measure, with pytest-benchmark
-	$(PYTEST) bench --benchmark-enable --benchmark-columns=min,median,max,ops --benchmark-sort=name
+bench: .cache/peers/.ready redis ## measure, side by side with peers; writes bench/results. BENCH="-k round_trips" for a part
+	.cache/peers/bin/pytest bench --benchmark-enable --benchmark-columns=min,median,max,ops --benchmark-sort=name --timeout=3600 $(BENCH)
+
+bench-compare: | $(UV) ## measure two revisions in turn: make bench-compare BASE=main~5 HEAD=main
+	python3 bench/compare.py $(or $(BASE),HEAD~1) $(or $(HEAD),HEAD)
 
 quality: .cache/peers/.ready ## retrieval quality on labelled sets, next to other searchers; QUALITY="auto --distractors" for more
 	PYTHONPATH=bench:tests .cache/peers/bin/python -m quality $(QUALITY)

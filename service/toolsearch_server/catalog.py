@@ -10,6 +10,7 @@ import math
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -39,6 +40,8 @@ from toolsearch_server.vectors import Digest, VectorIndex
 RECENT_CHANGES = 256
 MAX_HOLE_SHARE = 0.5
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 0.01, 10.0
+FIRST_PAUSE_SECONDS, LAST_PAUSE_SECONDS = 0.01, 0.25
+"""Between one commit and the next while changes keep coming: a commit costs about the same for one and for many."""
 SEARCH_OFF_LOOP_ENTRIES = 5_000
 SEARCH_OFF_LOOP_PHRASINGS = 2
 SEARCH_OFF_LOOP_LIMIT = 20
@@ -255,6 +258,7 @@ class Catalog:
         self._pending_since = 0.0
         self._applier: asyncio.Task[None] | None = None
         self._progress = asyncio.Event()
+        self._wanted = asyncio.Event()
         self._name = name
         self._embeddings = embeddings
         self._come: dict[Digest, Vector] = {}
@@ -333,6 +337,7 @@ class Catalog:
     def close(self) -> None:
         """It is not the catalog of its key any more: who waits for it has to look the key up again."""
         self.closed = True
+        self._wanted.set()
         if self._filler is not None:
             self._filler.cancel()
         self.wake()
@@ -347,7 +352,7 @@ class Catalog:
         Whatever goes wrong with an index, the entries are intact: it is built anew from them, again and again if need be.
         """
         build: ViewBuilder = _next_view
-        delay = FIRST_RETRY_SECONDS
+        delay, pause = FIRST_RETRY_SECONDS, FIRST_PAUSE_SECONDS
         try:
             while (self.view.version != self.entries.version or self._come) and not self.closed:
                 try:
@@ -363,9 +368,20 @@ class Catalog:
                     continue
                 build, delay = _next_view, FIRST_RETRY_SECONDS
                 self.wake()
+                if self.view.version != self.entries.version:  # more came meanwhile, and more may be on its way
+                    await self._pause(pause)
+                    pause = min(2 * pause, LAST_PAUSE_SECONDS)
         finally:
             self._applier = None
         self._fill_soon()
+
+    async def _pause(self, seconds: float) -> None:
+        """Let changes collect, unless somebody waits for them."""
+        self._wanted.clear()
+        if not self.waiting:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._wanted.wait()
 
     async def _index(self, build: ViewBuilder) -> None:
         pending, self._pending = self._pending, {}
@@ -422,6 +438,7 @@ class Catalog:
     async def changed(self) -> None:
         """Wait until entries or view are new, or the catalog is closed."""
         self.waiting += 1
+        self._wanted.set()
         try:
             await self._progress.wait()
         finally:

@@ -310,7 +310,7 @@ int64_t compare_exactly(const float *rows, int64_t dimensions, const float *quer
     return count;
 }
 
-/* What was found by words, with its share of the best score (of 1, where that is 0), and what was found by meaning, in one list, best first: shares plus
+/* What was found by words, with its share of the best score, and what was found by meaning, in one list, best first: shares plus
    the weighted standard scores of the cosines. What is `missing` has none. `marks` is room for size bytes, the other results for
    found + near. Returns how many there are. */
 int64_t blend(const int64_t *found, const double *found_scores, int64_t found_count, const int64_t *near, int64_t near_count,
@@ -318,7 +318,7 @@ int64_t blend(const int64_t *found, const double *found_scores, int64_t found_co
               double scale, uint8_t *marks, ranked *order, int64_t *candidates, int64_t *slots, double *scores, double *shares)
 {
     enum { FOUND = 1, MISSING = 2 };
-    double best = found_count && found_scores[0] > 0.0 ? found_scores[0] : 1.0;
+    double best = found_count && found_scores[0] > 0.0 ? found_scores[0] : 1.0; /* a sum may be rounded to nothing */
     int64_t count = 0;
     memset(marks, 0, size);
     for (int64_t i = 0; i < missing_count; i++)

@@ -112,10 +112,10 @@ def _by_words(indexes: Indexes, query: Query, selection: Selection, words: Seque
     asked = _asked_words(indexes, words)
     size = indexes.bm25.size
     best = float(hits.scores[0]) if len(hits.scores) else 0.0
+    scale = best or 1.0  # a word that all of very many have is worth so little that it is rounded to nothing
     candidates = []
     for slot, score in zip(hits.slots.tolist(), hits.scores.tolist(), strict=True):
-        share = score / best if best else 0.0  # what all of very many have is worth nothing
-        judge = partial(judge_words, indexes.document(slot), asked, share, entries=size)
+        judge = partial(judge_words, indexes.document(slot), asked, score / scale, entries=size)
         parts = partial(one_part, "words", score, "BM25 of words, stems, concepts, name and trigrams")
         candidates.append(_with_usage(query, Candidate(slot, score, judge, parts), best))
     return Found(candidates, hits.total, Strategy.BM25, by_words=hits.total, asked=analysed)

@@ -198,13 +198,6 @@ def test_a_blend_adds_shares_and_standard_scores(size: int, data: st.DataObject)
         assert score == pytest.approx(share + 0.15 * unusual, abs=2e-5)
 
 
-def test_a_best_score_of_nothing_is_no_share_of_anything() -> None:
-    slots, cosines = np.arange(3), np.zeros(3, dtype=np.float32)
-    words = Best(slots, np.zeros(3), 3)
-    found = kernel.blend(words, slots[:0], cosines, slots, USUALLY, weight=0.15, digits=5)
-    assert [each.tolist() for each in found] == [[0, 1, 2], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
-
-
 @pytest.mark.parametrize("odd", [np.nan, -np.inf])
 def test_what_has_no_number_for_a_score_is_not_chosen(odd: float) -> None:
     rows = np.eye(2, DIMENSIONS, dtype=np.float32)
@@ -232,3 +225,12 @@ def test_variants_of_a_better_match_lose_what_makes_them_alike(units: list[kerne
         expected = max((0.5 * (float(rows[place] @ rows[other]) - 0.6) for other in before), default=0.0)
         assert loss == pytest.approx(max(0.0, expected), abs=2e-5)
         before.append(place)
+
+
+def test_matches_whose_words_are_worth_nothing_have_no_share_of_it() -> None:
+    three = np.arange(3, dtype=np.int64)
+    nobody = three[:0]
+    worthless = Best(three, np.zeros(3), 3)
+    found = kernel.blend(worthless, nobody, np.zeros(3, dtype=np.float32), nobody, USUALLY, weight=0.15, digits=5)
+    assert found.shares.tolist() == [0.0, 0.0, 0.0]
+    assert np.isfinite(found.scores).all()

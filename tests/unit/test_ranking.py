@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import draft, names_found, ranked, tool, view_of
+from support import draft, entries_of, names_found, ranked, tool, view_of
 from toolsearch_server.catalog import View
 from toolsearch_server.changes import NO_ENTRIES, Version, plan_apply, plan_sync
 from toolsearch_server.document import analyse
@@ -234,3 +234,10 @@ def test_nothing_is_found_where_nothing_is_also_by_a_thread_that_never_searched(
     with ThreadPoolExecutor(1) as threads:
         found = threads.submit(names_found, view_of(), "open a bug", strategy=Strategy[strategy.upper()])
         assert found.result() == []
+
+
+def test_a_word_that_all_of_very_many_entries_have_still_finds_them() -> None:
+    about = "Does a thing. " + "There is much more to say of it. " * 12
+    view = View.of(entries_of(draft(tool(f"n{number}", about), "s") for number in range(12_000)))
+    matches = ranked(view, "thing", strategy=Strategy.BM25, limit=5).matches
+    assert [match.score for match in matches] == [0.0] * 5, "it is worth so little that it is rounded to nothing"
