@@ -80,11 +80,13 @@ class CoarseRows(ctypes.Structure):
 def _library(kind: type[ctypes.CDLL]) -> ctypes.CDLL:
     try:
         library = kind(str(LIBRARY))
-    except OSError as error:
-        raise ImportError(f"{LIBRARY.name} was not built with toolsearch-server, or for another machine: {error}") from error
-    for name, arguments in _SIGNATURES.items():
-        function = getattr(library, name)
-        function.argtypes, function.restype = arguments, _NUMBER
+        functions = {name: getattr(library, name) for name in _SIGNATURES}
+    except (OSError, AttributeError) as error:
+        raise ImportError(
+            f"{LIBRARY.name} was not built with this toolsearch-server, or for another machine: {error}"
+        ) from error
+    for name, function in functions.items():
+        function.argtypes, function.restype = _SIGNATURES[name], _NUMBER
     return library
 
 

@@ -1,6 +1,8 @@
 """The compiled sums and selections, next to the same in NumPy, and next to Tantivy."""
 
+import ctypes
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +25,8 @@ UNITS = arrays.arrays(np.float32, DIMENSIONS, elements=st.floats(-1, 1, width=32
     lambda each: each / max(1e-3, float(np.linalg.norm(each)))
 )
 USUALLY = Usual(0.06, 0.09)
+ANOTHER = Path(np.linalg._umath_linalg.__file__)
+"""Some library."""
 
 
 # Words
@@ -118,6 +122,18 @@ def test_room_that_could_not_be_made_is_not_counted_on(monkeypatch: pytest.Monke
         with pytest.raises(MemoryError):
             room.of(before + 1)
     assert len(room.of(before + 1).slots) > before
+
+
+@pytest.mark.parametrize("content", [None, b"nonsense", ANOTHER.read_bytes()])
+def test_a_kernel_that_is_missing_or_not_ours_is_refused_by_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: bytes | None
+) -> None:
+    library = tmp_path / "libkernel.so"
+    if content is not None:
+        library.write_bytes(content)
+    monkeypatch.setattr(kernel, "LIBRARY", library)
+    with pytest.raises(ImportError, match=r"libkernel\.so was not built with this toolsearch-server"):
+        kernel._library(ctypes.CDLL)
 
 
 # Vectors
