@@ -211,7 +211,7 @@ def nearest(
 
 def compare_exactly(rows: int, query: Cosines, cosines: Cosines, slots: Slots) -> None:
     """Make the cosines of some slots exact, but for those that have none."""
-    _KEEPING_LOCK.compare_exactly(rows, len(query), address(query), address(cosines), address(slots), len(slots))
+    _for(len(slots)).compare_exactly(rows, len(query), address(query), address(cosines), address(slots), len(slots))
 
 
 class Blend(NamedTuple):

@@ -139,6 +139,14 @@ def test_a_kernel_that_is_missing_or_not_ours_is_refused_by_name(
 # Vectors
 
 
+def test_many_exact_cosines_let_other_threads_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "_KEEPING_LOCK", None)
+    slots = np.zeros(kernel.SMALL + 1, dtype=np.int64)
+    rows, cosines = np.eye(1, DIMENSIONS, dtype=np.float32), np.zeros(1, dtype=np.float32)
+    kernel.compare_exactly(kernel.address(rows), rows[0], cosines, slots)
+    assert cosines.tolist() == [1.0]
+
+
 def expected_nearest(cosines: kernel.Cosines, absent: list[int], least: float, wanted: int) -> list[int]:
     near = [slot for slot in range(len(cosines)) if slot not in absent and cosines[slot] >= least]
     return sorted(near, key=lambda slot: (-cosines[slot], slot))[:wanted]
