@@ -261,5 +261,5 @@ minilm: .cache/minilm/model.onnx ## a transformer to measure with: make quality 
 
 clean: ## remove what was installed and built, not the data
 	rm -rf $(addprefix $(TYPESCRIPT_CLIENT)/,node_modules dist build)
-	rm -f service/toolsearch_server/libkernel.so
+	rm -f service/toolsearch_server/libkernel*.so
 	rm -rf .venv .cache dist clients/python/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -18,6 +18,8 @@ SOURCE = Path("service/toolsearch_server/kernel.c")
 LIBRARY = SOURCE.with_name("libkernel.so")
 FLAGS = ["-O3", "-shared", "-fPIC"]
 ZIG = "ziglang>=0.15"
+ANY_PROCESSOR = "-mcpu=baseline"
+"""Of its kind. Left alone, zig compiles for the one that it runs on, and wheels go elsewhere."""
 
 
 class BuildHook(BuildHookInterface[Any]):
@@ -37,8 +39,8 @@ class BuildHook(BuildHookInterface[Any]):
 
 def _compile(source: Path, library: Path) -> None:
     # Under another name first: a server that runs keeps the library that it has.
-    made = library.with_suffix(f".{os.getpid()}")
-    compiler = _own_compiler() or [sys.executable, "-m", "ziglang", "cc"]
+    made = library.with_suffix(f".{os.getpid()}.so")
+    compiler = _own_compiler() or [sys.executable, "-m", "ziglang", "cc", ANY_PROCESSOR]
     try:
         subprocess.run([*compiler, *FLAGS, "-o", str(made), str(source), "-lm"], check=True)  # noqa: S603
         made.replace(library)

@@ -4,8 +4,8 @@ One combined text is indexed twice, as stems and as plain words, because BM25 sa
 name, description and parameters rank worse; concepts find what is said in other words; the name alone and the trigrams of the
 name add a little each.
 
-Tantivy selects and counts. Searches without a filter, which are most, are added up from the same postings in word_scores.py,
-with the same result.
+Tantivy selects and counts. Scores are added up from the same postings in word_scores.py, so that a filter changes none.
+Searches without a filter, which are most, need nothing else.
 """
 
 import functools
@@ -20,7 +20,7 @@ import tantivy
 from toolsearch_server import text
 from toolsearch_server.concepts import concepts
 from toolsearch_server.document import Postings
-from toolsearch_server.kernel import Best
+from toolsearch_server.kernel import Best, Slots
 from toolsearch_server.selection import BANNED, EVERYTHING, Selection
 from toolsearch_server.word_scores import WordScores, term_key
 
@@ -160,6 +160,13 @@ class Bm25Index:
             return NO_HITS
         if selection == EVERYTHING:
             return self._best(asked, limit + TIE_MARGIN)
+        chosen = self.chosen(asked, limit=limit, selection=selection)
+        scored = self._best(asked, len(chosen.slots), among=chosen.slots)
+        return Best(scored.slots, scored.scores, chosen.total)
+
+    def chosen(self, asked: Asked, *, limit: int, selection: Selection) -> Best:
+        """What Tantivy finds, with its scores: they drift from ours as entries change, because what was removed counts in its
+        statistics until it merges segments, and in ours until everything is built anew."""
         trigrams = (_term(TRIGRAMS, trigram, WEIGHTS[TRIGRAMS]) for trigram in asked.trigrams)
         query = _selected(_any(_matching(asked), *trigrams, must_first=True), selection)
         wanted = limit + TIE_MARGIN
@@ -173,9 +180,9 @@ class Bm25Index:
         scores = np.array([score for score, _ in hits]).round(SCORE_DIGITS)
         return Best(np.array(slots, dtype=np.int64), scores, int(result.count))  # type: ignore[attr-defined]  # missing in stubs
 
-    def _best(self, asked: Asked, wanted: int) -> Best:
+    def _best(self, asked: Asked, wanted: int, *, among: Slots | None = None) -> Best:
         keys, trigrams, weights = _keys(asked)
-        return self._scores.best(keys, more=trigrams, weights=weights, wanted=wanted, digits=SCORE_DIGITS)
+        return self._scores.best(keys, more=trigrams, weights=weights, wanted=wanted, digits=SCORE_DIGITS, among=among)
 
     def count(self, asked: Iterable[Asked], *, selection: Selection = EVERYTHING) -> int:
         """How many documents have any of the words or concepts of any of the queries."""

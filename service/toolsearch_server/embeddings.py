@@ -218,6 +218,8 @@ class Embeddings:
     def _checked(self, matrix: Matrix) -> Matrix:
         if self._dimensions and matrix.shape[1] != self._dimensions:
             raise EmbeddingFailed(f"vectors have {matrix.shape[1]} dimensions, and had {self._dimensions}")
+        if not np.isfinite(matrix).all():
+            raise TextRefused("vectors are not numbers")
         return matrix
 
     async def _stored(self, digests: Sequence[Digest]) -> dict[Digest, Vector]:
@@ -230,11 +232,12 @@ class Embeddings:
             return {}
         self._store_state.works()
         size = 4 * self._dimensions
-        found: dict[Digest, Vector] = {
+        vectors: dict[Digest, Vector] = {
             digest: np.frombuffer(record, dtype="<f4").astype(np.float32)
             for digest, record in zip(digests, records, strict=True)
             if record is not None and len(record) == size
         }
+        found = {digest: vector for digest, vector in vectors.items() if np.isfinite(vector).all()}
         for digest, vector in found.items():
             self._entries.put(digest, vector)
         return found

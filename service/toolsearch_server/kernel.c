@@ -190,7 +190,7 @@ static int64_t highest(const float *cosines, int64_t size, float least, int64_t 
 {
     int64_t kept = 0, found = 0;
     for (int64_t slot = 0; slot < size; slot++) {
-        if (cosines[slot] < least)
+        if (!(cosines[slot] >= least))
             continue;
         if (kept < wanted)
             rise(heap, kept++, cosines[slot]);
@@ -344,7 +344,8 @@ int64_t blend(const int64_t *found, const double *found_scores, int64_t found_co
 }
 
 /* The `wanted` best together: of what is more alike than `same`, the lesser loses `weight` times the rest. `rows` are the vectors by
-   slot; a slot below zero has none. `scores` are used up. Says the places of the chosen in that list, and what each of them lost. */
+   slot; a slot below zero has none. `scores` are used up; what is no number is never chosen. Says the places of the chosen in that
+   list, and what each of them lost. */
 FOR_EACH_PROCESSOR
 int64_t varied(const float *rows, int64_t dimensions, const int64_t *slots, double *scores, int64_t count, double same, double weight,
                int64_t wanted, double *losses, int64_t *places, double *lost)
@@ -357,6 +358,8 @@ int64_t varied(const float *rows, int64_t dimensions, const int64_t *slots, doub
         for (int64_t i = 0; i < count; i++)
             if (scores[i] > -INFINITY && (best < 0 || scores[i] - losses[i] > scores[best] - losses[best]))
                 best = i;
+        if (best < 0)
+            break;
         places[chosen] = best;
         lost[chosen] = losses[best];
         scores[best] = -INFINITY;

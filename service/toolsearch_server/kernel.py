@@ -80,11 +80,13 @@ class CoarseRows(ctypes.Structure):
 def _library(kind: type[ctypes.CDLL]) -> ctypes.CDLL:
     try:
         library = kind(str(LIBRARY))
-    except OSError as error:
-        raise ImportError(f"{LIBRARY.name} was not built with toolsearch-server, or for another machine: {error}") from error
-    for name, arguments in _SIGNATURES.items():
-        function = getattr(library, name)
-        function.argtypes, function.restype = arguments, _NUMBER
+        functions = {name: getattr(library, name) for name in _SIGNATURES}
+    except (OSError, AttributeError) as error:
+        raise ImportError(
+            f"{LIBRARY.name} was not built with this toolsearch-server, or for another machine: {error}"
+        ) from error
+    for name, function in functions.items():
+        function.argtypes, function.restype = _SIGNATURES[name], _NUMBER
     return library
 
 
@@ -103,15 +105,17 @@ class _Room(threading.local):
 
     def of(self, size: int) -> "_Room":
         if size > self.capacity or not self.capacity:
-            self.capacity = max(size, FIRST_CAPACITY)
-            self.sums = np.empty(2 * self.capacity)
-            self.order = np.empty(self.capacity * RANKED_BYTES, dtype=np.uint8)
-            self.slots, self.places = np.empty(self.capacity, dtype=np.int64), np.empty(self.capacity, dtype=np.int64)
-            self.scores, self.heap = np.empty(self.capacity), np.empty(self.capacity)
-            self.marks = np.empty(self.capacity, dtype=np.uint8)
+            self.capacity = 0  # as long as the old arrays are not replaced by new ones
+            capacity = max(size, FIRST_CAPACITY)
+            self.sums = np.empty(2 * capacity)
+            self.order = np.empty(capacity * RANKED_BYTES, dtype=np.uint8)
+            self.slots, self.places = np.empty(capacity, dtype=np.int64), np.empty(capacity, dtype=np.int64)
+            self.scores, self.heap = np.empty(capacity), np.empty(capacity)
+            self.marks = np.empty(capacity, dtype=np.uint8)
             self.total = np.zeros(1, dtype=np.int64)
             rooms = (self.sums, self.order, self.slots, self.places, self.scores, self.heap, self.marks, self.total)
             self.at = _Addresses(*[address(room) for room in rooms])
+            self.capacity = capacity
         return self
 
 
@@ -207,7 +211,7 @@ def nearest(
 
 def compare_exactly(rows: int, query: Cosines, cosines: Cosines, slots: Slots) -> None:
     """Make the cosines of some slots exact, but for those that have none."""
-    _KEEPING_LOCK.compare_exactly(rows, len(query), address(query), address(cosines), address(slots), len(slots))
+    _for(len(slots)).compare_exactly(rows, len(query), address(query), address(cosines), address(slots), len(slots))
 
 
 class Blend(NamedTuple):

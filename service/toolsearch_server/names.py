@@ -5,7 +5,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -138,9 +138,18 @@ class NameIndex:
             sorted(perhaps),
             scorer=OSA.normalized_similarity,
             score_cutoff=CORRECTION_CUTOFF,
-            limit=CORRECTIONS,
+            limit=None if self._gone else CORRECTIONS,
         )
-        return tuple((candidate, similarity) for candidate, similarity, _ in found)
+        still_there = ((candidate, similarity) for candidate, similarity, _ in found if self._has(candidate))
+        return tuple(islice(still_there, CORRECTIONS))
+
+    def _has(self, word: str) -> bool:
+        """Whether a word that stands in a name stands in one that is not gone."""
+        return not self._gone or any(
+            word in spelled and word in spelled.split() and slot not in self._gone
+            for names in self._all
+            for (slot, _), spelled in zip(names.entries, names.spelled.texts, strict=True)
+        )
 
 
 class _Names:

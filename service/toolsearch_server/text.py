@@ -89,7 +89,8 @@ def words(text: str) -> list[str]:
 
 def spelled(name: str) -> str:
     """A name as a person would type it: its parts with spaces between them."""
-    return " ".join(part for run in re.split(r"[^A-Za-z0-9]+", fold_accents(name)) for part in _split(run)) or name.casefold()
+    parts = [part for run in re.split(r"[^A-Za-z0-9]+", fold_accents(name)) for part in _split(run)]
+    return " ".join(parts or name.casefold().split())
 
 
 def fold_accents(text: str) -> str:

@@ -191,16 +191,31 @@ class WordScores:
     def bytes(self) -> int:
         return self._base.bytes + self._recent.bytes
 
-    def best(self, keys: Sequence[int], *, more: int, weights: Mapping[int, float], wanted: int, digits: int) -> kernel.Best:
-        """The documents with the highest sums of what the terms are worth; any but the last `more` makes them match."""
+    def best(
+        self,
+        keys: Sequence[int],
+        *,
+        more: int,
+        weights: Mapping[int, float],
+        wanted: int,
+        digits: int,
+        among: Slots64 | None = None,
+    ) -> kernel.Best:
+        """The documents with the highest sums of what the terms are worth; any but the last `more` makes them match. `among`:
+        no others than these."""
         return kernel.best_words(
             self._parts,
             kernel.address(self._worths),
             self._size,
-            self._dead,
+            self._dead if among is None else self._all_but(among),
             keys,
             more=more,
             weights=weights,
             wanted=wanted,
             digits=digits,
         )
+
+    def _all_but(self, slots: Slots64) -> Slots64:
+        others = np.ones(self._size, dtype=bool)
+        others[slots] = False
+        return others.nonzero()[0]

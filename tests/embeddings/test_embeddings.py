@@ -1,18 +1,19 @@
 """Catalogs with a slow embedder: what is found before, while and after their entries are embedded."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from embeddings.embedders_under_test import ConceptEmbedder
+from embeddings.embedders_under_test import DIMENSIONS, ConceptEmbedder
 from support import CATALOG, draft, tool, until
 from toolsearch_server import embeddings
 from toolsearch_server.catalogs import Catalogs
 from toolsearch_server.changes import plan_apply
-from toolsearch_server.embedders import EmbeddingFailed
+from toolsearch_server.embedders import EmbeddingFailed, Matrix
 from toolsearch_server.embeddings import TOOLS as PROBES
 from toolsearch_server.errors import EmbeddingsUnavailable, StoreUnavailable
 from toolsearch_server.limits import DEFAULT_LIMITS, Limits
@@ -251,6 +252,23 @@ async def test_a_text_that_the_embedder_refuses_costs_nothing_but_its_vector(
     await until(lambda: "find_restaurant" in str(embedder.entries) or any("Dinner" in text for text in embedder.entries))
 
 
+async def test_a_vector_that_is_no_numbers_is_none(
+    catalogs: Catalogs, embedder: ConceptEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embed = embedder.embed_entries
+
+    async def without_numbers(texts: Sequence[str]) -> Matrix:
+        matrix = await embed(texts)
+        matrix[["Plays a song" in each for each in texts]] = np.nan
+        return matrix
+
+    monkeypatch.setattr(embedder, "embed_entries", without_numbers)
+    await write(catalogs)
+    await until(lambda: catalogs.without_vector == 1)
+    assert (await search(catalogs, "umbrella", strategy=Strategy.SEMANTIC))[0][0] == "get_forecast"
+    assert (await search(catalogs, "song"))[0][0] == "play_track"
+
+
 async def test_when_everything_is_refused_it_is_not_the_texts(catalogs: Catalogs, embedder: ConceptEmbedder) -> None:
     await write(catalogs)
     await embedded(catalogs)
@@ -306,11 +324,12 @@ async def test_a_store_that_fails_costs_time_only(
     assert [line["event"] for line in logs].count("vectors are not kept in the store") == 1
 
 
+@pytest.mark.parametrize("record", [b"broken", np.full(DIMENSIONS, np.nan, dtype="<f4").tobytes()])
 async def test_what_the_store_has_broken_is_embedded_again(
-    catalogs: Catalogs, store: SqliteStore, monkeypatch: pytest.MonkeyPatch, embedder: ConceptEmbedder
+    catalogs: Catalogs, store: SqliteStore, monkeypatch: pytest.MonkeyPatch, embedder: ConceptEmbedder, record: bytes
 ) -> None:
     async def broken(model: str, digests: list[bytes]) -> list[bytes | None]:
-        return [b"broken" for _ in digests]
+        return [record for _ in digests]
 
     monkeypatch.setattr(store, "vectors", broken)
     await write(catalogs)

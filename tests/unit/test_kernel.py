@@ -1,5 +1,9 @@
 """The compiled sums and selections, next to the same in NumPy, and next to Tantivy."""
 
+import ctypes
+import random
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,12 +19,14 @@ from toolsearch_server.selection import Selection
 
 WORDS = ["create", "created", "issue", "list", "branch", "z"]
 EVERYTHING_BUT_NOTHING = Selection(excluded=frozenset({1_000_000}))
-"""Selects all, and is not the selection of everything: Tantivy answers."""
+"""Selects all, and is not the selection of everything: Tantivy selects."""
 DIMENSIONS = 16
 UNITS = arrays.arrays(np.float32, DIMENSIONS, elements=st.floats(-1, 1, width=32)).map(
     lambda each: each / max(1e-3, float(np.linalg.norm(each)))
 )
 USUALLY = Usual(0.06, 0.09)
+ANOTHER = Path(np.linalg._umath_linalg.__file__)
+"""Some library."""
 
 
 # Words
@@ -45,7 +51,7 @@ QUERY_WORDS = st.lists(
 
 def same_answer(index: Bm25Index, words: list[QueryWord], limit: int) -> None:
     asked = Asked(tuple(words))
-    ours, tantivys = index.search(asked, limit=limit), index.search(asked, limit=limit, selection=EVERYTHING_BUT_NOTHING)
+    ours, tantivys = index.search(asked, limit=limit), index.chosen(asked, limit=limit, selection=EVERYTHING_BUT_NOTHING)
     assert ours.total == tantivys.total
     assert len(ours.slots) >= min(limit, ours.total)
     np.testing.assert_allclose(ours.scores[:limit], tantivys.scores[:limit], atol=2e-4)
@@ -71,10 +77,27 @@ def test_sums_are_those_that_tantivy_gives_after_changes(
     changed = index.changed(removed=removed, added=more)
     asked = Asked(tuple(words))
     ours = changed.search(asked, limit=20)
-    tantivys = changed.search(asked, limit=20, selection=EVERYTHING_BUT_NOTHING)
+    tantivys = changed.chosen(asked, limit=20, selection=EVERYTHING_BUT_NOTHING)
     assert ours.total == tantivys.total
     assert not set(ours.slots.tolist()) & set(removed)
     assert set(ours.slots.tolist()) == set(tantivys.slots.tolist())
+
+
+def test_a_filter_changes_no_score_however_often_entries_have_changed() -> None:
+    chance = random.Random(1)
+
+    def document(slot: int) -> tuple[int, Postings, frozenset[str]]:
+        content = " ".join(chance.choices(WORDS, k=5))
+        return slot, Postings(content, content, content, "", ""), frozenset()
+
+    index = Bm25Index.build([document(slot) for slot in range(200)])
+    asked = Asked((QueryWord("issue", "issue"), QueryWord("list", "list")))
+    for change in range(10):  # Tantivy merges segments meanwhile, and forgets what was removed
+        index = index.changed(removed=[2 * change, 2 * change + 1], added=[document(200 + change)])
+        everything = index.search(asked, limit=500)
+        selected = index.search(asked, limit=500, selection=EVERYTHING_BUT_NOTHING)
+        assert [each.tolist() for each in selected[:2]] == [each.tolist() for each in everything[:2]]
+        assert selected.total == everything.total
 
 
 def test_all_that_tie_with_the_last_wanted_are_there() -> None:
@@ -87,7 +110,41 @@ def test_an_index_without_documents_finds_nothing() -> None:
     assert Bm25Index.build([]).search(Asked((QueryWord("create", "create"),)), limit=5).total == 0
 
 
+def test_room_that_could_not_be_made_is_not_counted_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    room = kernel._Room().of(10)
+    before = room.capacity
+
+    def fails(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(np, "empty", fails)
+        with pytest.raises(MemoryError):
+            room.of(before + 1)
+    assert len(room.of(before + 1).slots) > before
+
+
+@pytest.mark.parametrize("content", [None, b"nonsense", ANOTHER.read_bytes()])
+def test_a_kernel_that_is_missing_or_not_ours_is_refused_by_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: bytes | None
+) -> None:
+    library = tmp_path / "libkernel.so"
+    if content is not None:
+        library.write_bytes(content)
+    monkeypatch.setattr(kernel, "LIBRARY", library)
+    with pytest.raises(ImportError, match=r"libkernel\.so was not built with this toolsearch-server"):
+        kernel._library(ctypes.CDLL)
+
+
 # Vectors
+
+
+def test_many_exact_cosines_let_other_threads_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "_KEEPING_LOCK", None)
+    slots = np.zeros(kernel.SMALL + 1, dtype=np.int64)
+    rows, cosines = np.eye(1, DIMENSIONS, dtype=np.float32), np.zeros(1, dtype=np.float32)
+    kernel.compare_exactly(kernel.address(rows), rows[0], cosines, slots)
+    assert cosines.tolist() == [1.0]
 
 
 def expected_nearest(cosines: kernel.Cosines, absent: list[int], least: float, wanted: int) -> list[int]:
@@ -163,6 +220,13 @@ def test_a_blend_adds_shares_and_standard_scores(size: int, data: st.DataObject)
         unusual = 0.0 if slot in missing else (float(cosines[slot]) - USUALLY.mean) / USUALLY.deviation
         assert share == pytest.approx(shares.get(slot, 0.0))
         assert score == pytest.approx(share + 0.15 * unusual, abs=2e-5)
+
+
+@pytest.mark.parametrize("odd", [np.nan, -np.inf])
+def test_what_has_no_number_for_a_score_is_not_chosen(odd: float) -> None:
+    rows = np.eye(2, DIMENSIONS, dtype=np.float32)
+    chosen = kernel.varied(kernel.address(rows), DIMENSIONS, [0, 1], [odd, 0.5], same=0.6, weight=0.5, wanted=2, digits=5)
+    assert chosen == [(1, 0.0)]
 
 
 @given(st.lists(UNITS, min_size=1, max_size=12), st.integers(1, 12))

@@ -302,8 +302,21 @@ def test_names_that_change_are_found_as_if_they_had_always_been_there(
     anew = NameIndex(entries.items())
     assert sorted(index.exact(asked)) == sorted(anew.exact(asked))
     assert sorted(index.near(asked)) == sorted(anew.near(asked))
+    assert index.corrections(asked) == anew.corrections(asked)
     pattern = checked("a|b")
     assert sorted(index.matching(pattern, UNBOUNDED).slots.tolist()) == sorted(anew.matching(pattern, UNBOUNDED).slots.tolist())
+
+
+def test_words_of_names_that_are_gone_are_no_corrections_and_crowd_out_none() -> None:
+    names = ["branchy", "branche", "brancho", "brunched"]
+    index = NameIndex(enumerate(map(entry_named, names)))
+    assert [word for word, _ in index.corrections("branche")] == ["branche", "brancho", "branchy"]
+    assert [word for word, _ in index.changed(removed=[0, 1, 2], added=[]).corrections("branched")] == ["brunched"]
+
+
+@pytest.mark.parametrize("typed", ["日本 \t \n", "\u3000\u3000日本\u3000", "日本"])
+def test_space_around_what_has_no_latin_letters_makes_no_difference(typed: str) -> None:
+    assert names_found(view_of(tool("日本"), tool("中文")), typed, strategy=Strategy.FUZZY) == ["日本"]
 
 
 @given(

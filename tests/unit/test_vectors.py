@@ -1,15 +1,19 @@
 """Search by meaning, with the built-in model."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from support import draft, entries_of, names_found, ranked, tool
+from toolsearch_server.bm25 import Bm25Index
 from toolsearch_server.catalog import View
 from toolsearch_server.changes import NO_ENTRIES, Version, plan_apply, plan_sync
 from toolsearch_server.embedders import EmbeddedText, Embedder
 from toolsearch_server.embedders.static import StaticEmbedder, static_embedder
+from toolsearch_server.kernel import Best
 from toolsearch_server.limits import DEFAULT_LIMITS
 from toolsearch_server.query import Strategy
 from toolsearch_server.relevance import MatchedBy
@@ -61,6 +65,17 @@ def test_words_and_meaning_add_up_to_the_score(view: View) -> None:
     for match in ranked(view, "delete a git branch", strategy=Strategy.HYBRID).matches:
         assert [part.name for part in match.parts][:2] == ["words", "meaning"]
         assert sum(part.value for part in match.parts) == pytest.approx(match.score)
+
+
+@pytest.mark.parametrize("strategy", ["auto", "bm25", "hybrid"])
+def test_a_word_that_all_of_very_many_have_is_worth_nothing_and_finds_them(embedder: Embedder, strategy: str) -> None:
+    view = View.of(entries_of(TOOLS), embedder)
+    scoreless = Best(np.arange(len(TOOLS)), np.zeros(len(TOOLS)), len(TOOLS))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Bm25Index, "search", lambda *_, **__: scoreless)  # as of 12,000 entries that share a word
+        found = ranked(view, "thing", strategy=Strategy[strategy.upper()])
+    assert found.total == len(found.matches) == len(TOOLS)
+    assert all(math.isfinite(match.score) and math.isfinite(match.relevance) for match in found.matches)
 
 
 def test_the_total_never_exceeds_the_catalog(view: View) -> None:
