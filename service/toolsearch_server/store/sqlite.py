@@ -306,15 +306,11 @@ class SqliteStore:
 
     def _trim_log(self, catalog: int, newest: int) -> None:
         """Keep the newest changes as far as the limits allow."""
-        oldest_kept = max(0, newest - self._limits.log_changes) + 1
-        total = 0
-        query = "SELECT revision, length(record) FROM log WHERE catalog = ? ORDER BY revision DESC"
-        for revision, size in self._connection.execute(query, (catalog,)):
-            total += size
-            if total > self._limits.log_bytes:
-                oldest_kept = max(oldest_kept, revision + 1)
-                break
-        self._connection.execute("DELETE FROM log WHERE catalog = ? AND revision < ?", (catalog, oldest_kept))
+        summed = "SELECT revision, sum(length(record)) OVER (ORDER BY revision DESC) AS bytes FROM log WHERE catalog = ?"
+        query = f"SELECT max(revision) FROM ({summed}) WHERE bytes > ?"  # noqa: S608
+        (too_many,) = self._connection.execute(query, (catalog, self._limits.log_bytes)).fetchone()
+        gone = max(newest - self._limits.log_changes, too_many or 0)
+        self._connection.execute("DELETE FROM log WHERE catalog = ? AND revision <= ?", (catalog, gone))
 
     def _delete(self, key: CatalogKey, expected: Version) -> None:
         with self._connection:
