@@ -24,7 +24,7 @@ from tables import RESULTS, machine
 from toolsearch import Client, EntryInput
 
 BOUND_SECONDS = 120.0
-SETTLE_SECONDS = 1.0
+SETTLE_SECONDS, IDLE_SECONDS = 1.0, 15.0
 LIMITS = ("--embeddings", "auto", "--limit", "index_bytes=4000000000")
 
 
@@ -36,6 +36,8 @@ class Units:
     catalog_mb: float
     tool_mb: float
     idle_cpu: float
+    idle_commands: float
+    idle_bytes: float
     """A second and replica, with nothing to do."""
     search_cpu: float
     write_cpu: float
@@ -81,8 +83,8 @@ def model(units: Units, size: Size) -> Needs:
         + size.searches / size.replicas * units.search_cpu
         + writes * units.write_cpu
         + applied * units.applied_cpu,
-        redis_commands=size.changes * units.write_commands,
-        redis_kb=size.changes * (units.write_bytes + others * units.applied_bytes) / 1e3,
+        redis_commands=size.replicas * units.idle_commands + size.changes * units.write_commands,
+        redis_kb=(size.replicas * units.idle_bytes + size.changes * (units.write_bytes + others * units.applied_bytes)) / 1e3,
     )
 
 
@@ -137,9 +139,11 @@ def fleet(replicas: int) -> Iterator[Fleet]:
 def measured_units() -> Units:
     with fleet(2) as found, ExitStack() as stack:
         found.fill(range(20), 50)  # what is made once
-        before, started = found.cpu(), time.perf_counter()
-        time.sleep(5)
-        idle = (found.cpu()[0] - before[0]) / (time.perf_counter() - started)
+        before, known, started = found.cpu(), found.redis(), time.perf_counter()
+        time.sleep(IDLE_SECONDS)
+        passed = time.perf_counter() - started
+        idle = (found.cpu()[0] - before[0]) / passed
+        idle_commands, idle_bytes = ((after - was) / passed / 2 for after, was in zip(found.redis(), known, strict=True))
         with_few = found.memory()
         found.fill(range(20, 120), 10)
         with_small = found.memory()
@@ -149,12 +153,14 @@ def measured_units() -> Units:
         small, large = (with_small - with_few) / 100, (with_large - with_small) / 40
         a_tool = (large - small) / 190
         a_catalog = max(0.0, small - 10 * a_tool)
-        writing, searching = found.client(0, 120, stack), found.client(0, 121, stack)
-        for _ in range(300):
-            found.search(searching)
+        writing = found.client(0, 120, stack)
+        searching = [found.client(0, tenant, stack) for tenant in (*range(20, 80), *range(121, 160))]
+        for client in searching:
+            found.search(client)
         before, started = found.cpu(), time.perf_counter()
-        for _ in range(1_000):
-            found.search(searching)
+        for number in range(1_000):
+            found.search(searching[number % len(searching)])
+            time.sleep(0.005)  # as they come: one after the other they cost less
         search = (found.cpu()[0] - before[0] - idle * (time.perf_counter() - started)) / 1_000
         commands, sent = found.redis()
         before, started = found.cpu(), time.perf_counter()
@@ -177,10 +183,12 @@ def measured_units() -> Units:
         catalog_mb=a_catalog,
         tool_mb=a_tool,
         idle_cpu=idle,
+        idle_commands=idle_commands,
+        idle_bytes=idle_bytes,
         search_cpu=search,
         write_cpu=writer,
         applied_cpu=other,
-        write_commands=(after_commands - commands) / 200,
+        write_commands=((after_commands - commands) - 2 * idle_commands * passed) / 200,
         write_bytes=written,
         applied_bytes=max(0.0, (after_sent - sent) / 200 - written),
     )
