@@ -3,7 +3,9 @@
 import itertools
 import json
 import random
+import re
 import time
+import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,6 +89,16 @@ def threads(process: int | str) -> int:
 
 def _tasks(process: int | str) -> list[Path]:
     return list(Path(f"/proc/{process}/task").iterdir())
+
+
+def metric(server: ServerProcess, name: str) -> float:
+    """What /metrics says, of a server with --http."""
+    address = re.search(r'"http": "([^"]+)"', server.log)
+    assert address, "the server has no HTTP port"
+    with urllib.request.urlopen(f"http://{address[1]}/metrics", timeout=30) as answer:
+        found = re.search(rf"^{name} (\S+)$", answer.read().decode(), re.MULTILINE)
+    assert found, name
+    return float(found[1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from loads import composed
-from text_of_tools import text_of
 
 MAX_RESULTS = 5
 Search = Callable[[str], Sequence[Any]]
@@ -86,6 +85,15 @@ def sqlite_fts5(tools: Tools) -> Search:
         return rows.fetchall() if words else []
 
     return search
+
+
+def text_of(server: str, tool: dict[str, Any]) -> str:
+    """What a searcher looks at that takes one text."""
+    properties = (tool.get("input_schema") or {}).get("properties") or {}
+    parameters = " ".join(
+        f"{name} {about.get('description') or ''}" if isinstance(about, dict) else name for name, about in properties.items()
+    )
+    return f"{tool['name']} {server} {tool.get('description') or ''} {parameters}"
 
 
 PEERS: dict[str, tuple[str, Callable[[Tools], Search]]] = {

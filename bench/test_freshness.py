@@ -6,11 +6,9 @@ Who asks whether it is findable asks again and again, so a figure includes up to
 import asyncio
 import itertools
 import json
-import re
 import statistics
 import sys
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -21,7 +19,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from faults.history import running_replicas
 from fixtures import smoke, tables
-from loads import composed, fill
+from loads import composed, fill, metric
 from redis_process import RedisProcess, running_redis
 from support import ServerProcess, draft, entries_of, running_server, tool, wait_for
 from tables import Table
@@ -104,12 +102,7 @@ def bare_commits(entries: int) -> Callable[[], None]:
 
 
 def commits(server: ServerProcess) -> int:
-    address = re.search(r'"http": "([^"]+)"', server.log)
-    assert address
-    with urllib.request.urlopen(f"http://{address[1]}/metrics", timeout=30) as answer:
-        found = re.search(r"^toolsearch_apply_seconds_count (\S+)$", answer.read().decode(), re.MULTILINE)
-    assert found
-    return int(float(found[1]))
+    return int(metric(server, "toolsearch_apply_seconds_count"))
 
 
 def test_bursts_on_one_server(benchmark: BenchmarkFixture, smoke: bool, tables: dict[str, Table]) -> None:

@@ -5,16 +5,14 @@ Idle tenants are in the store and not in memory. Hot ones have been searched.
 """
 
 import itertools
-import re
-import urllib.request
 from pathlib import Path
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from fixtures import smoke, tables
-from loads import composed, distinct_queries, fill, measured, resident_mb, threads
-from support import ServerProcess, running_server
+from loads import composed, distinct_queries, fill, measured, metric, resident_mb, threads
+from support import running_server
 from tables import Table
 from toolsearch import Client, EntryInput
 
@@ -24,15 +22,6 @@ BUDGET = 1 << 30
 CALLS, WARM_UP = 500, 100
 COLD_ROUNDS = 5
 BOUND_SECONDS = 120.0
-
-
-def gauge(server: ServerProcess, name: str) -> float:
-    address = re.search(r'"http": "([^"]+)"', server.log)
-    assert address
-    with urllib.request.urlopen(f"http://{address[1]}/metrics", timeout=30) as answer:
-        found = re.search(rf"^{name} (\S+)$", answer.read().decode(), re.MULTILINE)
-    assert found
-    return float(found[1])
 
 
 def test_more_and_more_tenants(benchmark: BenchmarkFixture, smoke: bool, tables: dict[str, Table], tmp_path: Path) -> None:
@@ -54,7 +43,7 @@ def test_more_and_more_tenants(benchmark: BenchmarkFixture, smoke: bool, tables:
                     client.apply_changes(list(unique.values()))
                     client.search(next(texts))
             made = count
-            hot = int(gauge(server, "toolsearch_catalogs"))
+            hot = int(metric(server, "toolsearch_catalogs"))
             taken = resident_mb(server.process.pid)
             with Client(address, tenant=f"t{count - 1}", timeout=BOUND_SECONDS) as client:
                 found = measured(
