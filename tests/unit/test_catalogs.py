@@ -1,9 +1,11 @@
 import asyncio
 import threading
+from typing import Any
 
 import pytest
 
 from support import CATALOG, draft, names_found, things_found, tool, until, write_tools
+from toolsearch_server import catalog
 from toolsearch_server.bm25 import Bm25Index
 from toolsearch_server.catalog import Catalog, View
 from toolsearch_server.catalogs import Catalogs
@@ -308,3 +310,26 @@ async def test_a_catalog_counts_as_busy_while_it_indexes(catalogs: Catalogs) -> 
     await catalog.reach(1, timeout=5)
     await asyncio.sleep(0)
     assert not catalog.busy
+
+
+async def test_changes_that_keep_coming_are_collected_until_somebody_waits_for_them(
+    catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalog, "FIRST_PAUSE_SECONDS", 60.0)
+    monkeypatch.setattr(catalog, "LAST_PAUSE_SECONDS", 60.0)
+    commits = []
+    index = Bm25Index.changed
+
+    def counted(self: Bm25Index, **changes: Any) -> Bm25Index:
+        commits.append(changes)
+        return index(self, **changes)
+
+    monkeypatch.setattr(Bm25Index, "changed", counted)
+    await write_tools(catalogs, "first")
+    assert await things_found(catalogs, 1) == ["s.first"]
+    commits.clear()
+    for number in range(20):  # of which the first are indexed while the others are written
+        await write_tools(catalogs, f"tool_{number:02}")
+    found = await things_found(catalogs, 21)
+    assert len(found) == 21
+    assert len(commits) <= 2
