@@ -19,7 +19,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from faults.history import running_replicas
 from fixtures import smoke, tables
-from loads import composed, fill, metric
+from loads import composed, fill, metric, sizes
 from redis_process import RedisProcess, running_redis
 from support import ServerProcess, draft, entries_of, running_server, tool, wait_for
 from tables import Table
@@ -47,11 +47,9 @@ def milliseconds(work: Callable[[], object], rounds: int) -> list[float]:
 # One server
 
 
-@pytest.mark.parametrize("entries", [100, 1_000, 10_000])
+@pytest.mark.parametrize("entries", sizes(100, 1_000, 10_000))
 def test_one_change_on_one_server(benchmark: BenchmarkFixture, smoke: bool, tables: dict[str, Table], entries: int) -> None:
     """The client's next search waits until its own write can be found."""
-    if smoke and entries > 100:
-        pytest.skip("smoke test: larger catalogs are left to make bench")
     table, rounds, numbers = new_table(tables), 2 if smoke else CHANGES, itertools.count()
     with running_server("--store", "memory:") as (_, address), Client(address, timeout=BOUND_SECONDS) as client:
         fill(client, entries)
@@ -171,7 +169,7 @@ def found(client: Client) -> list[str]:
     return [match.local_name for match in client.search("zyzzyva", limit=2, min_revision=0).matches]
 
 
-@pytest.mark.parametrize("entries", [100, 1_000])
+@pytest.mark.parametrize("entries", sizes(100, 1_000))
 def test_a_write_on_one_replica_until_it_is_findable_on_three(
     addresses: list[str], benchmark: BenchmarkFixture, smoke: bool, tables: dict[str, Table], entries: int
 ) -> None:
@@ -190,7 +188,7 @@ def test_a_write_on_one_replica_until_it_is_findable_on_three(
         benchmark(write_and_find)
 
 
-@pytest.mark.parametrize("count", [1, 1_000])
+@pytest.mark.parametrize("count", sizes(1, 1_000))
 def test_an_mcp_server_says_that_its_tools_changed_until_they_are_findable_on_three(
     addresses: list[str],
     redis: RedisProcess,

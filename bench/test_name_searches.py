@@ -11,7 +11,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from rapidfuzz import fuzz
 
 from fixtures import smoke, tables
-from loads import PATTERNS, composed
+from loads import PATTERNS, composed, sizes
 from support import draft, entries_of
 from tables import Table
 from toolsearch_server import text
@@ -24,10 +24,8 @@ SPELLINGS = ("create isue", "get wether", "serch web", "lst_files")
 NAMES_OF_AN_ENTRY = 3
 
 
-@pytest.mark.parametrize("names", [1_000, 10_000, 100_000])
+@pytest.mark.parametrize("names", sizes(1_000, 10_000, 100_000))
 def test_patterns_and_spellings(benchmark: BenchmarkFixture, smoke: bool, tables: dict[str, Table], names: int) -> None:
-    if smoke and names > 1_000:
-        pytest.skip("smoke test: many names are left to make bench")
     table = tables.setdefault("name_searches", Table("name_searches", "A search over names, ms", "ms", ["ours ms", "loop ms"]))
     made = entries_of(draft(definition, server) for server, definition in composed(names // NAMES_OF_AN_ENTRY))
     index = NameIndex(enumerate(made.by_key.values()))

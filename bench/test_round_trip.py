@@ -15,13 +15,13 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from fixtures import smoke, tables
 from identity.guarded import Guarded, guarded_server
-from loads import PATTERNS, Calls, distinct_queries, fill, measured
+from loads import PATTERNS, Calls, distinct_queries, fill, measured, sizes
 from support import tool
 from tables import Table
 from toolsearch_server.auth import Role
 
 STRATEGIES = ("auto", "bm25", "semantic", "hybrid", "regex", "fuzzy")
-SIZES = (100, 1_000, 10_000, 100_000)
+SIZES = sizes(100, 1_000, 10_000, 100_000)
 WARM_UP, CALLS = 500, 1_500
 SLOW_CALLS = 200
 """Of regex and fuzzy, which take milliseconds."""
@@ -49,8 +49,6 @@ def floor(service: Guarded, count: int) -> tuple[Calls, Calls]:
 def test_round_trips(
     service: Guarded, benchmark: BenchmarkFixture, smoke: bool, tables: dict[str, Table], entries: int
 ) -> None:
-    if smoke and entries > SIZES[1]:
-        pytest.skip("smoke test: large catalogs are left to make bench")
     table = tables.setdefault("round_trip", Table("round_trip", "Server's processor time of a call, µs", "µs", ["server µs"]))
     calls, warm_up = (8, 2) if smoke else (CALLS, WARM_UP)
     queries = distinct_queries() or ["create an issue", "list files"]

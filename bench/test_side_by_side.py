@@ -14,12 +14,12 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 import peers
 from fixtures import smoke, tables
-from loads import distinct_queries, fill, measured, resident_mb
+from loads import distinct_queries, fill, measured, resident_mb, sizes
 from support import running_server
 from tables import Table
 from toolsearch import Client
 
-SIZES = (100, 500, 1_000, 10_000)
+SIZES = sizes(100, 500, 1_000, 10_000)
 WARM_UP, CALLS = 300, 1_000
 MOST_SECONDS = 20.0
 """Of one peer at one size; slow ones are asked less often."""
@@ -75,8 +75,6 @@ def service(entries: int, strategy: str, calls: int, warm_up: int) -> Figures:
 
 @pytest.mark.parametrize("entries", SIZES)
 def test_side_by_side(benchmark: BenchmarkFixture, smoke: bool, tables: dict[str, Table], entries: int) -> None:
-    if smoke and entries > SIZES[0]:
-        pytest.skip("smoke test: larger catalogs are left to make bench")
     calls, warm_up = (5, 1) if smoke else (CALLS, WARM_UP)
     names = [name for name in peers.PEERS if peers.is_here(name)]
     if not smoke:

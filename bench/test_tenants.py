@@ -11,7 +11,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from fixtures import smoke, tables
-from loads import composed, distinct_queries, fill, measured, metric, resident_mb, threads
+from loads import composed, distinct_queries, fill, measured, metric, resident_mb, sizes, threads
 from support import running_server
 from tables import Table
 from toolsearch import Client, EntryInput
@@ -64,12 +64,10 @@ def test_more_and_more_tenants(benchmark: BenchmarkFixture, smoke: bool, tables:
             benchmark.pedantic(lambda: client.search(next(texts)), rounds=1)  # type: ignore[no-untyped-call]
 
 
-@pytest.mark.parametrize("entries", [100, 1_000, 10_000])
+@pytest.mark.parametrize("entries", sizes(100, 1_000, 10_000))
 def test_the_first_search_on_a_cold_catalog(
     benchmark: BenchmarkFixture, smoke: bool, tables: dict[str, Table], tmp_path: Path, entries: int
 ) -> None:
-    if smoke and entries > 100:
-        pytest.skip("smoke test: larger catalogs are left to make bench")
     table = tables.setdefault(
         "cold", Table("cold", "The first search on a catalog that is not in memory, ms", "ms", ["median ms"])
     )

@@ -16,7 +16,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from faults.history import running_replicas
 from fixtures import smoke, tables
-from loads import distinct_queries, fill, processor_seconds
+from loads import distinct_queries, fill, processor_seconds, sizes
 from redis_process import running_redis
 from tables import Table
 from toolsearch import AsyncClient, Client
@@ -96,14 +96,12 @@ def load(addresses: list[str], seconds: float, rate: float = 0.0) -> tuple[float
             process.join()
 
 
-@pytest.mark.parametrize("replicas", [1, 2, 3])
+@pytest.mark.parametrize("replicas", sizes(1, 2, 3))
 def test_throughput(benchmark: BenchmarkFixture, smoke: bool, tables: dict[str, Table], replicas: int) -> None:
     seconds = SMOKE_SECONDS if smoke else SECONDS
     table = tables.setdefault(
         "throughput", Table("throughput", "Searches a second, 1,000 tools, 32 callers", "/s", ["calls/s", "calls/s and core"])
     )
-    if smoke and replicas > 1:
-        pytest.skip("smoke test: replicas are left to make bench")
     with running_redis() as redis, running_replicas(redis.url, replicas, "--embeddings", "auto") as (servers, addresses):
         with Client(addresses[0], timeout=BOUND_SECONDS) as client:
             fill(client, 50 if smoke else ENTRIES)
