@@ -3,9 +3,10 @@
 import functools
 import re
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
-from itertools import accumulate, islice
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -133,23 +134,22 @@ class NameIndex:
         perhaps = set[str]()
         for names in self._all:
             perhaps.update(names.vocabulary.texts[place] for place in names.vocabulary.perhaps_one_of(word))
+        perhaps -= self._gone_words
         found = process.extract(
             word,
             sorted(perhaps),
             scorer=OSA.normalized_similarity,
             score_cutoff=CORRECTION_CUTOFF,
-            limit=None if self._gone else CORRECTIONS,
+            limit=CORRECTIONS,
         )
-        still_there = ((candidate, similarity) for candidate, similarity, _ in found if self._has(candidate))
-        return tuple(islice(still_there, CORRECTIONS))
+        return tuple((candidate, similarity) for candidate, similarity, _ in found)
 
-    def _has(self, word: str) -> bool:
-        """Whether a word that stands in a name stands in one that is not gone."""
-        return not self._gone or any(
-            word in spelled and word in spelled.split() and slot not in self._gone
-            for names in self._all
-            for (slot, _), spelled in zip(names.entries, names.spelled.texts, strict=True)
-        )
+    @functools.cached_property
+    def _gone_words(self) -> frozenset[str]:
+        """The words that stand only in names that are gone, all of which are in the base."""
+        gone = Counter(word for name in self._base.spelled_at(self._gone) for word in set(name.split()))
+        lost = {word for word, count in gone.items() if count == self._base.word_counts[word]}
+        return frozenset(lost.difference(self._recent.word_counts))
 
 
 class _Names:
@@ -175,8 +175,21 @@ class _Names:
         return _Spellings([text.spelled(entry.local_name) for _, entry in self.entries])
 
     @functools.cached_property
+    def word_counts(self) -> Counter[str]:
+        """In how many names each word stands."""
+        return Counter(word for spelled in self.spelled.texts for word in set(spelled.split()))
+
+    @functools.cached_property
     def vocabulary(self) -> "_Spellings":
-        return _Spellings(list({word for spelled in self.spelled.texts for word in spelled.split()}))
+        return _Spellings(list(self.word_counts))
+
+    def spelled_at(self, slots: Iterable[int]) -> list[str]:
+        """Of the slots that are here. Slots are in order: new ones are higher."""
+        wanted = np.array(sorted(slots), dtype=np.int64)
+        places = self._slots.searchsorted(wanted)
+        here = places < len(self._slots)
+        here[here] = self._slots[places[here]] == wanted[here]
+        return [self.spelled.texts[place] for place in places[here].tolist()]
 
     @functools.cached_property
     def _chunks(self) -> "list[_Chunk]":

@@ -302,6 +302,8 @@ def test_names_that_change_are_found_as_if_they_had_always_been_there(
     anew = NameIndex(entries.items())
     assert sorted(index.exact(asked)) == sorted(anew.exact(asked))
     assert sorted(index.near(asked)) == sorted(anew.near(asked))
+    for word in (asked, *(name[:-1] + "x" for name in first)):
+        assert index.corrections(word) == anew.corrections(word)
     assert index.corrections(asked) == anew.corrections(asked)
     pattern = checked("a|b")
     assert sorted(index.matching(pattern, UNBOUNDED).slots.tolist()) == sorted(anew.matching(pattern, UNBOUNDED).slots.tolist())
