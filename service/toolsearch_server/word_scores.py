@@ -22,8 +22,10 @@ from toolsearch_server import kernel
 
 K1, B = 1.2, 0.75
 """As Tantivy has them."""
-MAX_FREQUENCY = 50
-"""Of a term in a field of a document, as far as it is counted: 5 fields, 256 lengths and 50 frequencies fit into a code."""
+ORDINARY_FREQUENCY = 50
+MOST_EXTRAORDINARY = 1_536
+"""A code has 16 bits: enough for 5 fields, 256 lengths and 50 frequencies of a term in a document, and for so many kinds of
+postings with higher ones. Whatever is beyond those counts as 50."""
 RECENT_DOCUMENTS = 256
 """Documents are collected beside the others up to so many, and then put among them."""
 
@@ -53,7 +55,7 @@ def term_key(field: int, term: str) -> int:
     return hash(term) ^ salt(field)
 
 
-class _Kind(NamedTuple):
+class Kind(NamedTuple):
     """What a code stands for."""
 
     field: int
@@ -61,14 +63,20 @@ class _Kind(NamedTuple):
     length: int
 
 
-class _Kinds:
+class Kinds:
     """The codes in use; only ever more of them, so that snapshots share one."""
 
     def __init__(self) -> None:
-        self._codes: dict[_Kind, int] = {}
-        self._kinds = np.zeros((0, len(_Kind._fields)))
+        self._codes: dict[Kind, int] = {}
+        self._extraordinary = 0
+        self._kinds = np.zeros((0, len(Kind._fields)))
 
-    def code(self, kind: _Kind) -> int:
+    def code(self, kind: Kind) -> int:
+        if kind.frequency > ORDINARY_FREQUENCY and kind not in self._codes:
+            if self._extraordinary == MOST_EXTRAORDINARY:
+                kind = kind._replace(frequency=ORDINARY_FREQUENCY)
+            else:
+                self._extraordinary += 1
         return self._codes.setdefault(kind, len(self._codes))
 
     def worths(self, weights: Sequence[float], averages: Sequence[float]) -> Scores:
@@ -124,7 +132,7 @@ class WordScores:
     """An immutable snapshot. `changed` gives the next one; slots are only ever appended."""
 
     _weights: Mapping[str, float]
-    _kinds: _Kinds
+    _kinds: Kinds
     _base: _Part
     _recent: _Part
     _recent_documents: int
@@ -139,7 +147,7 @@ class WordScores:
     @classmethod
     def build(cls, weights: Mapping[str, float], documents: Iterable[Sequence[str]]) -> "WordScores":
         """The texts of each document by field, words separated by spaces, in the order of slots."""
-        kinds = _Kinds()
+        kinds = Kinds()
         nobody = np.zeros(0, dtype=np.int64)
         empty = cls(weights, kinds, NOTHING, NOTHING, 0, 0, (0,) * len(weights), np.zeros(0), nobody, (kernel.Part * 0)())
         return empty._with(documents, ())
@@ -178,10 +186,7 @@ class WordScores:
                 salted = salt(field)
                 counted = Counter(terms)
                 keys += [hash(term) ^ salted for term in counted]
-                code = {
-                    frequency: self._kinds.code(_Kind(field, min(frequency, MAX_FREQUENCY), length))
-                    for frequency in set(counted.values())
-                }
+                code = {frequency: self._kinds.code(Kind(field, frequency, length)) for frequency in set(counted.values())}
                 codes += [code[frequency] for frequency in counted.values()]
             postings.append(len(keys) - before)
         slots = np.repeat(np.arange(self._size, self._size + len(postings), dtype=np.int32), postings)

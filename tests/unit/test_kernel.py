@@ -16,6 +16,7 @@ from toolsearch_server.coarse import Coarse
 from toolsearch_server.document import Postings
 from toolsearch_server.kernel import Best, Usual
 from toolsearch_server.selection import Selection
+from toolsearch_server.word_scores import LENGTHS, Kind, Kinds
 
 WORDS = ["create", "created", "issue", "list", "branch", "z"]
 EVERYTHING_BUT_NOTHING = Selection(excluded=frozenset({1_000_000}))
@@ -258,3 +259,19 @@ def test_matches_whose_words_are_worth_nothing_have_no_share_of_it() -> None:
     found = kernel.blend(worthless, nobody, np.zeros(3, dtype=np.float32), nobody, USUALLY, weight=0.15, digits=5)
     assert found.shares.tolist() == [0.0, 0.0, 0.0]
     assert np.isfinite(found.scores).all()
+
+
+def test_a_word_that_stands_in_a_document_very_often_counts_as_often_as_tantivy_counts_it() -> None:
+    often = [Postings(" ".join(["create"] * count + ["issue"] * 10), "", "", "", "") for count in (40, 60, 90, 200)]
+    index = Bm25Index.build([(slot, each, frozenset[str]()) for slot, each in enumerate(often)])
+    same_answer(index, [QueryWord("create", "create")], 4)
+
+
+def test_no_texts_use_up_the_codes_of_postings() -> None:
+    kinds = Kinds()
+    lengths = [int(length) for length in LENGTHS]
+    codes = {
+        kinds.code(Kind(field, frequency, length)) for length in lengths for field in range(5) for frequency in range(1, 200)
+    }
+    assert max(codes) < 2**16
+    assert len(kinds.worths([1.0] * 5, [10.0] * 5)) == len(codes)
