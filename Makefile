@@ -35,7 +35,7 @@ export GOTOOLCHAIN := local
 .PHONY: help setup redis prometheus run test test-go test-typescript test-adapters test-facade test-console test-fast-agent test-rollouts test-web test-helm test-cluster test-image faults check check-typescript check-console chromium format proto lock audit bench bench-compare soak monitoring quality minilm clean
 
 help: ## show this
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## install everything into .venv
 

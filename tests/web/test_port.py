@@ -1,6 +1,7 @@
 """The port itself: connections that take their time."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 
 import pytest
@@ -93,5 +94,37 @@ async def test_an_answer_may_take_longer_than_a_head(monkeypatch: pytest.MonkeyP
     async with asyncio.timeout(20):
         assert (await reader.read()).endswith(b"ok")
     writer.close()
+    server.stop(0.0)
+    await running
+
+
+@pytest.mark.parametrize("reads", [False, True])
+async def test_an_answer_waits_for_who_reads_it_and_for_nobody_else(monkeypatch: pytest.MonkeyPatch, reads: bool) -> None:
+    monkeypatch.setattr(port, "READ_SECONDS", 0.2)
+    size = 20_000_000
+    given_up = asyncio.Event()
+
+    async def large(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % size)]})
+        await send({"type": "http.response.body", "body": bytes(size), "more_body": True})
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        given_up.set()
+
+    server = HttpServer(large, Address("127.0.0.1", 0))
+    running = asyncio.create_task(server.run_until_stopped())
+    with socket.create_connection(("127.0.0.1", server.port)) as connection:
+        connection.setblocking(False)
+        loop = asyncio.get_running_loop()
+        await loop.sock_sendall(connection, b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        async with asyncio.timeout(20):
+            if reads:
+                taken = 0
+                while taken < size:
+                    taken += len(await loop.sock_recv(connection, 200_000))
+                    await asyncio.sleep(0.005)  # for longer than READ_SECONDS in all
+                assert not given_up.is_set()
+            else:
+                await given_up.wait()
     server.stop(0.0)
     await running

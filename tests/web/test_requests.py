@@ -80,6 +80,9 @@ def test_json_may_be_called_so_in_more_than_one_way(door: Caller, content_type: 
         b"[" * 100_000,
         b'{"filter":' * 100_000,
         b'{"limit": ' + b"9" * 5_000 + b"}",
+        b'{"\\ud800": 1}',
+        b'{"filter": {"\\ud800": 1}}',
+        b'{"strategy": "\\ud800"}',
     ],
     ids=lambda body: repr(body[:12]),
 )
@@ -113,6 +116,22 @@ def test_a_field_that_cannot_be_read_is_named(door: Caller, body: str, field: st
     assert answer.field.startswith(field)
     violations = [each["fieldViolations"] for each in answer.json["details"] if "fieldViolations" in each]
     assert violations[0][0]["field"] == answer.field
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{" + "".join(f'"{number}": 0, ' for number in range(70_000)) + '"69999": 0}',
+        json.dumps({"strategy": 'has no field named "' * 40_000}),
+        json.dumps({"x" * 900_000: 0}),
+    ],
+    ids=["many names, one of them twice", "a text like what is said of unknown fields", "a long name"],
+)
+def test_large_bodies_that_cannot_be_read_are_refused_at_once(door: Caller, body: str) -> None:
+    """In a time that grows with their size, not with its square: that would be minutes here."""
+    answer = door.post("SearchTools", body.encode())
+    assert answer.status == 400
+    assert len(answer.body) < 2_000
 
 
 def test_a_field_deep_inside_is_named_by_its_path() -> None:

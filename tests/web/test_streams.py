@@ -5,12 +5,19 @@ import json
 import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from identity.guarded import guarded_server
+from identity.test_reloading import replace_content
 from support import running_server, tool, wait_for
+from toolsearch import Client, Unauthenticated
 from toolsearch.v1.search_service_pb2 import WatchCatalogRequest, WatchCatalogResponse
+from toolsearch_server.auth import Role
+from toolsearch_server.auth.keys import dump_keys, new_key
 from toolsearch_server.errors import FieldInvalid, ShuttingDown
 from toolsearch_server.web.events import EventStream, resumed
 from toolsearch_server.web.exchange import Exchange
@@ -102,6 +109,36 @@ def test_a_stream_ends_with_an_error_when_its_time_is_up(door: Caller, tenant: s
     with door.events("/v1/WatchCatalog", x_toolsearch_tenant=tenant, x_toolsearch_timeout="0.3") as events:
         next(events)
         assert_ended(events, "DEADLINE_EXCEEDED")
+
+
+def test_a_stream_tells_nothing_more_to_a_key_that_was_taken_back(tmp_path: Path) -> None:
+    (writer, writing), (reader, reading) = new_key("acme", Role.WRITER), new_key("acme", Role.READER)
+    with guarded_server(tmp_path, "--http", "127.0.0.1:0", "--embeddings", "off", keys=[writer, reader]) as server:
+        caller = Caller(server.process, server.address, http_address(server.process))
+
+        def change(*names: str) -> None:
+            entries = [{"definition": json.dumps(tool(name, "thing"))} for name in names]
+            answer = caller.post("SyncServer", {"server": "s", "entries": entries}, authorization=f"Bearer {writing}")
+            assert answer.status == 200, answer
+
+        change("a")
+        with (
+            caller.events("/v1/WatchCatalog", authorization=f"Bearer {reading}") as events,
+            Client(server.address, api_key=reading) as client,
+        ):
+            by_grpc = client.watch()
+            next(events)
+            next(by_grpc)
+            change("a", "b")
+            assert next(events).data["changed"]["upsertedNames"] == ["s.b"]
+            assert next(by_grpc).upserted == ("s.b",)
+            replace_content(tmp_path / "keys.json", dump_keys([writer]))
+            asked = partial(caller.get, "/v1/ListCatalogs", authorization=f"Bearer {reading}")
+            wait_for(lambda: asked().status == 401, what="the end of the key")
+            change("a", "b", "c")
+            assert_ended(events, "CREDENTIAL_INVALID")
+            with pytest.raises(Unauthenticated):
+                next(by_grpc)
 
 
 def assert_ended(events: Iterator[Event], reason: str) -> None:

@@ -10,7 +10,7 @@ import random
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NoReturn, Protocol
 
@@ -131,8 +131,12 @@ def _handler(descriptor: MethodDescriptor, method: Method, edge: Edge) -> "grpc.
             return response if isinstance(response, bytes) else response.SerializeToString()
 
     async def stream(data: bytes, context: Context) -> AsyncIterator[bytes]:
-        async with Around(descriptor, method.role, context, edge, data, decode) as around:
-            async for response in answer(around.call, around.request()):
+        async with (
+            Around(descriptor, method.role, context, edge, data, decode) as around,
+            aclosing(answer(around.call, around.request())) as responses,
+        ):
+            async for response in responses:
+                await around.check_again()
                 yield response.SerializeToString()
 
     if descriptor.server_streaming:
@@ -177,6 +181,7 @@ class Around:
         self.request_id = ""
         self._caller: Caller | None = None
         self._identified = False
+        self._metadata: dict[str, str] = {}
         self._facts: dict[str, Any] = {}
         self._ending = ExitStack()
 
@@ -193,9 +198,24 @@ class Around:
         self._facts["catalog"] = shorten(getattr(request, "catalog", ""))
         return request
 
+    async def check_again(self) -> None:
+        """Before a stream tells more: since it began its caller's key may have been taken back, or its token have expired."""
+        try:
+            caller = await self._edge.identity.identify(self._metadata)
+            if caller.tenant != self.call.caller.tenant:
+                raise TenantDenied(TENANT_HEADER, caller)
+            self._check_role(caller)
+        except ServiceError:
+            self._identified = False
+            raise
+
+    def _check_role(self, caller: Caller) -> None:
+        if caller.role < self._role:
+            raise RoleDenied(self._method.name, role=caller.role.label, needed=self._role.label)
+
     async def _begin(self) -> Call:
         pairs = [(key, value) for key, value in self._context.invocation_metadata() or () if isinstance(value, str)]
-        metadata = dict(pairs)
+        metadata = self._metadata = dict(pairs)
         self.request_id = metadata.get(REQUEST_ID_HEADER, "")[:MAX_REQUEST_ID_LENGTH] or f"{_ids.getrandbits(64):016x}"
         if len(metadata) < len(pairs):
             _refuse_ambiguity(pairs)
@@ -207,8 +227,7 @@ class Around:
         structlog.contextvars.bind_contextvars(request_id=self.request_id, tenant=caller.tenant, method=self._method.name)
         enter = self._edge.admission.watch if self._method.server_streaming else self._edge.admission.call
         self._ending.enter_context(enter(caller.tenant))
-        if caller.role < self._role:
-            raise RoleDenied(self._method.name, role=caller.role.label, needed=self._role.label)
+        self._check_role(caller)
         self._identified = True
         self._ending.enter_context(
             self._edge.tracer.span(self._method.full_name, metadata.get(TRACE_HEADER, ""), {"toolsearch.tenant": caller.tenant})

@@ -9,6 +9,9 @@ from toolsearch_server.errors import shorten
 from toolsearch_server.web.exchange import Exchange
 from toolsearch_server.web.statuses import PERMISSION_DENIED, Refused, misdirected
 
+NOT_IN_HOSTS = frozenset("@/?#\\")
+"""With one of them, what a URL takes for the host is not all of it."""
+
 
 def why_closed(config: Config) -> str:
     """What keeps the API from being answered at the HTTP address, and what to do; empty if nothing does."""
@@ -81,4 +84,4 @@ def _leads_here(host: str) -> bool:
         name = urlsplit(f"//{host}").hostname
     except ValueError:
         return False
-    return name is not None and "@" not in host and Address(name, 0).loopback
+    return name is not None and host.isprintable() and not set(host) & NOT_IN_HOSTS and Address(name, 0).loopback

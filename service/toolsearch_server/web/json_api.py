@@ -159,6 +159,7 @@ class JsonApi:
             aclosing(answer(around.call, around.request())) as responses,
         ):
             async for response in responses:
+                await around.check_again()
                 await stream.send(response)
 
     async def _converted(self, tenant: str, lane: Lane, size: int, convert: Callable[[], Converted]) -> Converted:

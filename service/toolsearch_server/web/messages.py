@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qsl
@@ -15,6 +16,8 @@ from toolsearch_server.errors import FieldInvalid, MalformedRequest, shorten
 MAX_DEPTH = 20
 """Of messages in messages: those of the contract are not deeper than 4."""
 MAX_PARAMETERS = 2_000
+EXPLAINED_LENGTH = 2_000
+"""What protobuf says of a request is looked at so far from its beginning and from its end: it repeats all that was given."""
 
 _UNKNOWN_FIELD = re.compile(r'has no field named "(?P<name>.*?)" at "(?P<path>[^"]*)"', re.DOTALL)
 _FIELD = re.compile(r"Failed to parse (\w+) field: ")
@@ -67,8 +70,8 @@ def _object(kind: Descriptor, data: bytes) -> dict[str, Any]:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} is there twice")
+        counts = Counter(name for name, _ in pairs)
+        raise ValueError(f"{next(name for name in members if counts[name] > 1)!r} is there twice")
     return members
 
 
@@ -77,8 +80,14 @@ def _message(kind: Descriptor, value: dict[str, Any]) -> Message:
     try:
         json_format.ParseDict(value, message, max_recursion_depth=MAX_DEPTH)
     except (json_format.ParseError, ValueError, TypeError, RecursionError) as error:
-        raise _explained(kind, str(error)) from None
+        raise _explained(kind, _bounded(str(error))) from None
+    except SystemError as error:  # what protobuf's compiled part says of a name that has half a character
+        raise MalformedRequest(f"this is not a {kind.name}: {error.__cause__}") from None
     return message
+
+
+def _bounded(text: str) -> str:
+    return text if len(text) <= 2 * EXPLAINED_LENGTH else f"{text[:EXPLAINED_LENGTH]}…{text[-EXPLAINED_LENGTH:]}"
 
 
 def _explained(kind: Descriptor, text: str) -> FieldInvalid | MalformedRequest:

@@ -15,6 +15,9 @@ from toolsearch_server.config import Address
 
 HEAD_SECONDS = 10.0
 """Within which the head of a request has to arrive. uvicorn itself would wait for ever."""
+READ_SECONDS = 30.0
+READ_BYTES = 64 * 1024
+"""So much of an answer that waits has to be taken in that time: it is in memory, and its call is not counted any more."""
 
 
 class HttpServer(uvicorn.Server):
@@ -60,9 +63,11 @@ class HttpServer(uvicorn.Server):
 
 
 class ImpatientProtocol(H11Protocol):
-    """Closes connections on which a head takes too long, or the rest of a body that was answered before it was there."""
+    """Closes connections on which a head takes too long, or the rest of a body that was answered before it was there, or
+    whose answer nobody reads."""
 
     _patience: asyncio.TimerHandle | None = None
+    _reading: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
@@ -77,7 +82,16 @@ class ImpatientProtocol(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget()
+        self._forget_reading()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._await_reading()
+
+    def resume_writing(self) -> None:
+        self._forget_reading()
+        super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
         """uvicorn's own fails where an answer has begun, or is complete while the rest of the body turns out to be none."""
@@ -97,6 +111,22 @@ class ImpatientProtocol(H11Protocol):
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
+
+    def _await_reading(self) -> None:
+        self._forget_reading()
+        unread = self.transport.get_write_buffer_size()
+        self._reading = self.loop.call_later(READ_SECONDS, self._look_at_reading, unread)
+
+    def _forget_reading(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+
+    def _look_at_reading(self, unread: int) -> None:
+        if self.transport.get_write_buffer_size() > unread - READ_BYTES:
+            self.transport.abort()  # to close it would be to wait for the reader
+        else:
+            self._await_reading()
 
     def _give_up(self) -> None:
         self._patience = None
